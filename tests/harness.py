@@ -200,10 +200,12 @@ ON_GPUS = {"ELEMENT_WISE_ERF"}
 
 def units_of(desc: Any, engine: str = "cpu") -> int:
     """In the last place, by which kernels may be off: 1 for exponentials, circular functions and the like of
-    FLOAT32, which are computed in single precision where nothing is scaled before."""
+    FLOAT32, which are computed in single precision where nothing is scaled before; 3 for softmax."""
     found = spec_of(desc)
     if engine == "reference" or (engine != "cpu" and (found is None or found.name not in ON_GPUS)):
         return 0
+    if found is not None and "SOFTMAX" in found.name:
+        return 3 * int(desc.OutputTensor.DataType == TensorDataType.FLOAT32)
     fused = getattr(desc, "FusedActivation", None)
     if fused is not None and found is not None and found.name in ("CONVOLUTION", "GEMM"):
         # Computed by the activation's own kernel, of a result that was rounded.

@@ -18,7 +18,7 @@ from anydml.core.strided_layout import Layout
 from anydml.operators import spec_of
 from anydml.operators.schema import OperatorDesc
 from cases import tensor, tensor_of
-from harness import bits, compiled, explained, run
+from harness import bits, compiled, explained, run, units_of
 
 pytestmark = [pytest.mark.native, pytest.mark.slow]
 
@@ -77,14 +77,19 @@ def values_of(desc: OperatorDesc, seed: int) -> list[np.ndarray | None]:
     return inputs
 
 
-def assert_near(found: np.ndarray | None, expected: np.ndarray | None) -> None:
-    """Within a unit in the last place: both are rounded once, from double precision; what cancels is let be."""
+def most_of(desc: OperatorDesc) -> float:
+    """Units by which results may be off what is rounded once."""
+    return max(1.001, units_of(desc))
+
+
+def assert_near(found: np.ndarray | None, expected: np.ndarray | None, most: float = 1.001) -> None:
+    """Within so many units in the last place; what cancels is let be."""
     assert found is not None
     assert expected is not None
     with np.errstate(invalid="ignore"):
         units = np.spacing(np.abs(expected)).astype(np.float64)
         error = np.abs(found.astype(np.float64) - expected)
-    assert ((found == expected) | (error <= 1.001 * units + 1e-9)).all()
+    assert ((found == expected) | (error <= most * units + 1e-9)).all()
 
 
 @each_type
@@ -104,7 +109,7 @@ def test_large_groups(sizes: tuple[int, ...], axes: tuple[int, ...], dtype: Any)
         compiled("reference", desc).dispatch(inputs, outputs)
         for found, again, expected in zip(many, one, outputs, strict=True):
             np.testing.assert_array_equal(found.view(bits(found)), again.view(bits(again)))
-            assert_near(found, expected)
+            assert_near(found, expected, most_of(desc))
 
 
 EXTREMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -125,7 +130,7 @@ EXTREMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     ("sizes", "axis"), [((5, 301), 1), ((130, 37), 0), ((4, 33_003), 1), ((2, 70_001), 1)], ids=str
 )
 def test_extremes_of_softmax(sizes: tuple[int, ...], axis: int, name: str, dtype: Any) -> None:
-    """All results, also next to 0, within a unit in the last place; what has no number is the same."""
+    """All results, also next to 0, within some units in the last place; what has no number is the same."""
     with np.errstate(over="ignore"):
         x = EXTREMES[name](np.random.default_rng(4).normal(3, 2, sizes)).astype(dtype)
     tensors: dict[str, Any] = {"InputTensor": tensor_of(x), "OutputTensor": tensor_of(x), "Axes": (axis,)}
@@ -140,7 +145,9 @@ def test_extremes_of_softmax(sizes: tuple[int, ...], axis: int, name: str, dtype
         np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
         with np.errstate(invalid="ignore"):
             error = np.abs(found.astype(np.float64) - expected)
-            assert ((found == expected) | np.isnan(found) | (error <= np.spacing(np.abs(expected)))).all()
+            assert (
+                (found == expected) | np.isnan(found) | (error <= most_of(desc) * np.spacing(np.abs(expected)))
+            ).all()
 
 
 @each_type
@@ -172,7 +179,7 @@ def test_any_strides_of_any_tensor(dtype: Any, data: st.DataObject) -> None:
             for each in inputs
         ]  # fmt: skip
         for found, expected in zip(run("cpu", desc, inputs), run("reference", desc, inputs), strict=True):
-            assert_near(found, expected)
+            assert_near(found, expected, most_of(desc))
 
 
 @each_type

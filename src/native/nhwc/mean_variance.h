@@ -2,10 +2,11 @@
 // elements normalised by the mean and variance of their channel, of an image or of all, or of all channels of
 // an image.
 //
-// Statistics are taken in double precision, in two steps: chunks that stay in the first cache give a sum and,
-// by their own mean, squares of differences; these are then put together by the mean of all. So memory is
-// read once for both, and nothing cancels. Chunks do not depend on the number of threads, and neither do the
-// bits.
+// Statistics are taken in double precision, in two steps: chunks give a sum and, by their own mean, squares
+// of differences; these are then put together by the mean of all. A chunk's are of its elements less the
+// first of them: n elements' sum of squared differences from their mean is more than a single one's, so that
+// what cancels is no more than n units in the last place of double precision. So elements are read once for
+// both. Chunks do not depend on the number of threads, and neither do the bits.
 #pragma once
 
 #include <algorithm>
@@ -40,21 +41,23 @@ struct Moments {
   double squares = 0;
 };
 
-// The moments of all elements of several parts.
-inline Moments combined(const Moments* parts, int64_t count, int64_t step) {
-  Moments all;
-  for (int64_t i = 0; i < count; ++i) {
-    all.count += parts[i * step].count;
-    all.sum += parts[i * step].sum;
+// The moments of all elements of several parts, `step` apart: of `count` side by side.
+inline void combine(const Moments* from, int64_t parts, int64_t step, Moments* all, int64_t count) {
+  for (int64_t i = 0; i < parts; ++i) {
+    const Moments* const part = from + i * step;
+    for (int64_t c = 0; c < count; ++c) {
+      all[c].count += part[c].count;
+      all[c].sum += part[c].sum;
+    }
   }
-  const double mean = all.sum / static_cast<double>(all.count);
-  for (int64_t i = 0; i < count; ++i) {
-    const Moments& part = parts[i * step];
-    const auto elements = static_cast<double>(part.count);
-    const double apart = part.sum / elements - mean;
-    all.squares += part.squares + elements * apart * apart;
+  for (int64_t i = 0; i < parts; ++i) {
+    const Moments* const part = from + i * step;
+    for (int64_t c = 0; c < count; ++c) {
+      const auto elements = static_cast<double>(part[c].count);
+      const double apart = part[c].sum / elements - all[c].sum / static_cast<double>(all[c].count);
+      all[c].squares += part[c].squares + elements * apart * apart;
+    }
   }
-  return all;
 }
 
 // The moments of each channel of an image, of elements of type T.
@@ -105,8 +108,16 @@ class ChannelMoments {
         found[static_cast<size_t>(chunks_ * length_ + i)] = {1, x, 0};
       }
     }
-    std::vector<Moments> all;
-    for (int64_t c = 0; c < channels; ++c) all.push_back(combined(found.data() + c, parts, channels));
+    std::vector<Moments> all(static_cast<size_t>(channels));
+    // Parts of some channels after each other, as they lie side by side.
+    constexpr int64_t kTogether = 16;
+    const int64_t blocks = (channels + kTogether - 1) / kTogether;
+    parallel_for(blocks, threads_for(parts * channels * static_cast<int64_t>(sizeof(Moments))),
+                 [&](int64_t i) {
+                   const int64_t first = i * kTogether;
+                   combine(found.data() + first, parts, channels, all.data() + first,
+                           std::min(kTogether, channels - first));
+                 });
     return all;
   }
 
@@ -123,28 +134,38 @@ class ChannelMoments {
 
   // Of elements that follow each other.
   static Moments of_places(const std::byte* from, int64_t count) {
-    const auto summed = [&](const auto& term) {
-      Sums sums{};
-      int64_t i = 0;
-      for (; i + kVectors * kLanes <= count; i += kVectors * kLanes) {
-        for (int64_t v = 0; v < kVectors; ++v) {
-          const V x = load_numbers<T, double, V>(from + (i + v * kLanes) * kItem);
-          sums[static_cast<size_t>(v)] = sums[static_cast<size_t>(v)] + term(x);
-        }
+    const auto first = widen<T, double>(from);
+    Sums sums{};
+    Sums squares{};
+    int64_t i = 0;
+    for (; i + kVectors * kLanes <= count; i += kVectors * kLanes) {
+#pragma GCC unroll 16
+      for (size_t v = 0; v < kVectors; ++v) {
+        const V x = load_numbers<T, double, V>(from + (i + static_cast<int64_t>(v) * kLanes) * kItem) - first;
+        sums[v] = sums[v] + x;
+        squares[v] = squares[v] + x * x;
       }
+    }
+    const auto summed = [&](const Sums& of, const auto& term) {
       std::array<double, kVectors * kLanes> lanes;
-      std::memcpy(lanes.data(), sums.data(), sizeof(lanes));
-      for (size_t lane = 0; i < count; ++i, ++lane) {
-        lanes[lane] += term(widen<T, double>(from + i * kItem));
+      std::memcpy(lanes.data(), of.data(), sizeof(lanes));
+      for (int64_t k = i; k < count; ++k) {
+        lanes[static_cast<size_t>(k - i)] += term(widen<T, double>(from + k * kItem) - first);
       }
       double sum = 0;
       for (const double lane : lanes) sum += lane;
       return sum;
     };
-    Moments found{count, summed([](auto x) { return x; }), 0};
-    const double mean = found.sum / static_cast<double>(count);
-    found.squares = summed([&](auto x) { return (x - mean) * (x - mean); });
-    return found;
+    const double sum = summed(sums, [](double x) { return x; });
+    const double square = summed(squares, [](double x) { return x * x; });
+    return moments_of(count, first, sum, square);
+  }
+
+  // Of the sums of elements, less one of them, and of their squares.
+  static Moments moments_of(int64_t count, double first, double sum, double squares) {
+    const auto elements = static_cast<double>(count);
+    const double rest = squares - sum * sum / elements;
+    return {count, sum + first * elements, rest < 0 ? 0 : rest};
   }
 
   // Of rows of channels, some channels after the others, of which the last ones may be gone over twice.
@@ -169,33 +190,32 @@ class ChannelMoments {
   void some_channels(const std::byte* from, int64_t begin, int64_t end, Moments* found) const {
     using Number = typename Some::value_type;
     constexpr int64_t kEach = sizeof(Number) / sizeof(double);
-    const auto summed = [&](const auto& term) {
-      Some sums{};
-      int64_t row = begin;
-      for (LoopCursor cursor(loops_, begin); row < end; ++row, cursor.advance()) {
-        const std::byte* const at = from + cursor.in();
-        for (size_t v = 0; v < sums.size(); ++v) {
-          Number x;
-          if constexpr (kEach == 1) {
-            x = widen<T, double>(at + static_cast<int64_t>(v) * kItem);
-          } else {
-            x = load_numbers<T, double, Number>(at + static_cast<int64_t>(v) * kEach * kItem);
-          }
-          sums[v] = sums[v] + term(x, v);
-        }
+    const auto number_at = [&](const std::byte* at, size_t v) -> Number {
+      if constexpr (kEach == 1) {
+        return widen<T, double>(at + static_cast<int64_t>(v) * kItem);
+      } else {
+        return load_numbers<T, double, Number>(at + static_cast<int64_t>(v) * kEach * kItem);
       }
-      return sums;
     };
-    const auto count = static_cast<double>(end - begin);
-    const Some sums = summed([](Number x, size_t) { return x; });
-    const Some squares = summed([&](Number x, size_t v) {
-      const Number apart = x - sums[v] / count;
-      return apart * apart;
-    });
-    std::array<double, sizeof(Some) / sizeof(double)> sum, square;
+    LoopCursor cursor(loops_, begin);
+    Some first;
+    for (size_t v = 0; v < first.size(); ++v) first[v] = number_at(from + cursor.in(), v);
+    Some sums{};
+    Some squares{};
+    for (int64_t row = begin; row < end; ++row, cursor.advance()) {
+      const std::byte* const at = from + cursor.in();
+#pragma GCC unroll 4
+      for (size_t v = 0; v < sums.size(); ++v) {
+        const Number x = number_at(at, v) - first[v];
+        sums[v] = sums[v] + x;
+        squares[v] = squares[v] + x * x;
+      }
+    }
+    std::array<double, sizeof(Some) / sizeof(double)> one, sum, square;
+    std::memcpy(one.data(), &first, sizeof(one));
     std::memcpy(sum.data(), &sums, sizeof(sum));
     std::memcpy(square.data(), &squares, sizeof(square));
-    for (size_t i = 0; i < sum.size(); ++i) found[i] = {end - begin, sum[i], square[i]};
+    for (size_t i = 0; i < sum.size(); ++i) found[i] = moments_of(end - begin, one[i], sum[i], square[i]);
   }
 
   Loop channels_;
@@ -260,7 +280,8 @@ class MeanVarianceNormalization final : public Plan {
                                            void* const* outputs) const {
     std::vector<Moments> moments = moments_.of(from);
     if (shape_.across_channels) {
-      const Moments all = combined(moments.data(), affine_.channels(), 1);
+      Moments all;
+      combine(moments.data(), affine_.channels(), 1, &all, 1);
       std::ranges::fill(moments, all);
     }
     const auto* const scale = static_cast<const std::byte*>(inputs[1]);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -21,6 +22,8 @@
 #include "platform/parallel.h"
 #include "pointwise/lanes.h"
 #include "simd/unaligned.h"
+#include "stores/line_writer.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 
@@ -74,7 +77,7 @@ class ChannelAffine {
     for (const Loop& loop : loops_) count_ *= loop.size;
     const int64_t row = length_ * kItem;
     if (!of_places_ && loops_.size() == 1 && loops_[0].in == row && loops_[0].out == row) {
-      together_ = std::clamp<int64_t>(kPackedChannels / length_, 1, count_);
+      together_ = std::clamp<int64_t>(kPackedResults / length_, 1, count_);
     }
   }
 
@@ -82,13 +85,15 @@ class ChannelAffine {
 
   void run(const ChannelCoefficients<Number>& numbers, const std::byte* from, std::byte* to) const {
     const int threads = threads_for(2 * count_ * length_ * kItem);
-    if (together_ > 1) return run_packed(numbers, from, to, threads);
+    const bool is_streamed = count_ * length_ * kItem >= kStreamFrom && from != to;
+    if (together_ > 1) return run_packed(numbers, from, to, threads, is_streamed);
     const int64_t tasks = std::min<int64_t>(threads * kNormalizationTasks, count_);
     parallel_for(tasks, threads, [&](int64_t task) {
       const int64_t end = share_begin(task + 1, tasks, count_);
       int64_t i = share_begin(task, tasks, count_);
+      Output output(is_streamed);
       for (LoopCursor at(loops_, i); i < end; ++i, at.advance()) {
-        row(numbers, of_places_ ? at.index(loops_.size() - 1) : 0, from + at.in(), to + at.out());
+        row(numbers, of_places_ ? at.index(loops_.size() - 1) : 0, from + at.in(), to + at.out(), output);
       }
     });
   }
@@ -98,9 +103,37 @@ class ChannelAffine {
   static constexpr int64_t kLanes = kInRegister<Number>;
   using V = Register<Number>;
 
+  // Where results go: where they belong, or by way of a buffer past the caches.
+  class Output {
+   public:
+    static constexpr int64_t kMost = 1 << 10;  // elements at once
+
+    explicit Output(bool is_streamed) : is_streamed_(is_streamed) {}
+    Output(const Output&) = delete;
+    Output& operator=(const Output&) = delete;
+    ~Output() {
+      if (is_streamed_) stream_fence();
+    }
+
+    int64_t most(int64_t length) const { return is_streamed_ ? std::min(length, kMost) : length; }
+    std::byte* at(std::byte* to) { return is_streamed_ ? buffer_ : to; }
+    void put(std::byte* to, int64_t size) {
+      if (!is_streamed_) return;
+      if (to != next_) writer_.emplace(to);
+      writer_->append(buffer_, size);
+      next_ = to + size;
+    }
+
+   private:
+    bool is_streamed_;
+    std::byte* next_ = nullptr;
+    alignas(64) std::byte buffer_[kMost * kItem];
+    std::optional<LineWriter> writer_;
+  };
+
   // Rows of few channels, some at once.
   void run_packed(const ChannelCoefficients<Number>& numbers, const std::byte* from, std::byte* to,
-                  int threads) const {
+                  int threads, bool is_streamed) const {
     const int64_t length = length_ * together_;
     ChannelCoefficients<Number> all(length);
     for (int64_t i = 0; i < length; ++i) {
@@ -115,10 +148,11 @@ class ChannelAffine {
     const int64_t tasks = std::min<int64_t>(threads * kNormalizationTasks, rows);
     parallel_for(tasks, threads, [&](int64_t task) {
       const int64_t end = share_begin(task + 1, tasks, rows);
+      Output output(is_streamed);
       for (int64_t i = share_begin(task, tasks, rows); i < end; ++i) {
         const int64_t first = i * length;
-        normalize(from + first * kItem, to + first * kItem, std::min(length, elements - first), EachOf{},
-                  all.mean.data(), all.factor.data(), all.bias.data());
+        pieces(from + first * kItem, to + first * kItem, std::min(length, elements - first), EachOf{},
+               all.mean.data(), all.factor.data(), all.bias.data(), output);
       }
     });
   }
@@ -134,15 +168,28 @@ class ChannelAffine {
   };
 
   // From a channel on.
-  void row(const ChannelCoefficients<Number>& numbers, int64_t channel, const std::byte* from,
-           std::byte* to) const {
+  void row(const ChannelCoefficients<Number>& numbers, int64_t channel, const std::byte* from, std::byte* to,
+           Output& output) const {
     const Number* const mean = numbers.mean.data() + channel;
     const Number* const factor = numbers.factor.data() + channel;
     const Number* const bias = numbers.bias.data() + channel;
     if (of_places_) {
-      normalize(from, to, length_, OnlyOf{}, mean, factor, bias);
+      pieces(from, to, length_, OnlyOf{}, mean, factor, bias, output);
     } else {
-      normalize(from, to, length_, EachOf{}, mean, factor, bias);
+      pieces(from, to, length_, EachOf{}, mean, factor, bias, output);
+    }
+  }
+
+  template <class Of>
+  void pieces(const std::byte* from, std::byte* to, int64_t length, const Of& of, const Number* mean,
+              const Number* factor, const Number* bias, Output& output) const {
+    const int64_t most = output.most(length);
+    for (int64_t k = 0; k < length; k += most) {
+      const int64_t count = std::min(most, length - k);
+      const int64_t moved = std::is_same_v<Of, EachOf> ? k : 0;
+      std::byte* const at = to + k * kItem;
+      normalize(from + k * kItem, output.at(at), count, of, mean + moved, factor + moved, bias + moved);
+      output.put(at, count * kItem);
     }
   }
 

@@ -52,11 +52,13 @@ inline constexpr int64_t kNarrowRow = 32;
 inline constexpr int64_t kNormalizationTasks = 4;
 // Elements below which BATCH_NORMALIZATION computes in double precision, which takes no time of so few.
 inline constexpr int64_t kFewElements = 1 << 13;
-// Elements of a chunk of statistics, which stays in the first cache for its second reading.
-inline constexpr int64_t kStatisticsChunk = 1 << 12;
+// Elements of a chunk of statistics, of which there are some for each thread of 1 MiB.
+inline constexpr int64_t kStatisticsChunk = 1 << 14;
 
 // Elements of packed rows of channels that are gone over as one.
 inline constexpr int64_t kPackedChannels = 64;
+// Likewise of results, whose factors stay in the first cache.
+inline constexpr int64_t kPackedResults = 256;
 
 // Copies from layout to layout: places that a task has, whose channels stay in the first caches.
 inline constexpr int64_t kCopiedPlaces = 64;

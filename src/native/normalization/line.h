@@ -30,7 +30,7 @@ struct Line {
   int64_t lanes;     // of the others
   int64_t back;      // how many lanes these begin before what is theirs; 0 where there is nothing before them
   int64_t elements;  // of a group
-  double* room;      // for the line's elements
+  float* room;       // for the line's elements, and a vector before them
 };
 
 template <class T>

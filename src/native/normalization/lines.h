@@ -20,6 +20,7 @@
 #include "movement/copy.h"
 #include "normalization/geometry.h"
 #include "normalization/line.h"
+#include "normalization/sixteen.h"
 #include "normalization/statistics.h"
 #include "normalization/tuning.h"
 #include "normalization/wide.h"
@@ -62,6 +63,9 @@ struct MomentsLine {
       const Wide variance = added_lanes<kColumns>(squares) * share;
       factor = for_lanes<kColumns>(variance, [&](double x) { return 1 / std::sqrt(x + epsilon); });
     }
+    if constexpr (std::is_same_v<T, Half>) {
+      return map_in_singles<kColumns>(line, mean, factor);
+    }
     if (has[1] && has[2] && !has[3]) {
       return map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto& at) ANYDML_INLINE_LAMBDA {
         return (x - mean) * factor * at(1) + at(2);
@@ -72,6 +76,26 @@ struct MomentsLine {
       if (has[1]) y = y * at(1);
       if (has[2]) y = y + at(2);
       if (has[3]) y = y + at(3);
+      return y;
+    });
+  }
+
+ private:
+  // Halves in single precision, of which the mean has two, so that nothing is lost of elements next to it.
+  template <bool kColumns>
+  void map_in_singles(const Line& line, const Wide& mean, const Wide& factor) const {
+    const Sixteen high = as_sixteen(mean);
+    const Sixteen low = as_sixteen(mean - as_wide(high));
+    const Sixteen by = as_sixteen(factor);
+    const auto times = [](Singles x, Singles y) ANYDML_INLINE_LAMBDA { return x * y; };
+    const auto plus = [](Singles x, Singles y) ANYDML_INLINE_LAMBDA { return x + y; };
+    map_sixteens<Half, kColumns>(line, [&](const Sixteen& x, const auto& at) ANYDML_INLINE_LAMBDA {
+      Sixteen y = each_part([](Singles v, Singles h, Singles l, Singles f)
+                                ANYDML_INLINE_LAMBDA { return ((v - h) - l) * f; },
+                            x, high, low, by);
+      if (has[1]) y = each_part(times, y, at(1));
+      if (has[2]) y = each_part(plus, y, at(2));
+      if (has[3]) y = each_part(plus, y, at(3));
       return y;
     });
   }
@@ -150,18 +174,35 @@ class LinesPlan final : public Plan {
     const int64_t lines = count_of(geometry_.kept) * per_line_;
     const int64_t calls = std::min(calls_for(bytes, threads), lines);
     parallel_for(calls, threads, [&](int64_t call) {
-      const std::unique_ptr<double[]> room(
-          Op::kNeedsRoom ? new double[static_cast<size_t>((count_ + 1) * kLanes)] : nullptr);
+      // Of two lines, in turn.
+      const auto per_room = static_cast<size_t>((count_ + 1) * kLanes);
+      const std::unique_ptr<float[]> room(Op::kNeedsRoom ? new float[2 * per_room] : nullptr);
       int64_t number = share_begin(call, calls, lines);
       const int64_t end = share_begin(call + 1, calls, lines);
       Walk walk(geometry_.kept, number / per_line_);
-      for (int64_t piece = number % per_line_; number < end; ++number) {
-        const Line line = line_at(walk, piece * kLanes, inputs, outputs, room.get());
-        by_columns_ ? op_.template compute<T, true>(line) : op_.template compute<T, false>(line);
-        if (++piece == per_line_) {
-          piece = 0;
-          walk.advance();
+      const auto next_line = [&] {
+        const Line line =
+            line_at(walk, number % per_line_ * kLanes, inputs, outputs,
+                    Op::kNeedsRoom ? room.get() + static_cast<size_t>(number % 2) * per_room : nullptr);
+        if (++number % per_line_ == 0) walk.advance();
+        return line;
+      };
+      if (by_columns_) {
+        while (number < end) op_.template compute<T, true>(next_line());
+      } else if constexpr (Op::kNeedsRoom) {
+        // What a line's results need takes long to come out of its sum: meanwhile the next line is begun.
+        Line before = next_line();
+        auto of_before = op_.template start<T>(before);
+        while (number < end) {
+          const Line line = next_line();
+          const auto of_line = op_.template start<T>(line);
+          op_.template finish<T>(before, of_before);
+          before = line;
+          of_before = of_line;
         }
+        op_.template finish<T>(before, of_before);
+      } else {
+        while (number < end) op_.template compute<T, false>(next_line());
       }
     });
   }
@@ -175,7 +216,7 @@ class LinesPlan final : public Plan {
     const int64_t groups = divided_up(rows, kLanes);
     const int64_t calls = std::min(calls_for(bytes, threads), groups);
     parallel_for(calls, threads, [&](int64_t call) {
-      const std::unique_ptr<double[]> room(new double[static_cast<size_t>((elements_ + 1) * kLanes)]);
+      const std::unique_ptr<float[]> room(new float[static_cast<size_t>((elements_ + 1) * kLanes)]);
       T turned[kTurnedRow * kLanes];
       auto* const at = reinterpret_cast<std::byte*>(turned);
       constexpr auto kStep = static_cast<int64_t>(kLanes * sizeof(T));
@@ -233,7 +274,7 @@ class LinesPlan final : public Plan {
   }
 
   Line line_at(const Walk& walk, int64_t first, const void* const* inputs, void* const* outputs,
-               double* room) const {
+               float* room) const {
     const Axis& run = geometry_.run;
     const int64_t width = by_columns_ ? std::min(kLanes, run.size - first) : run.size % kLanes;
     Line line{{}, nullptr, 0, count_, 0, width, 0, elements_, room};

@@ -17,6 +17,7 @@
 #include "core/kernel_plan.h"
 #include "core/layout.h"
 #include "normalization/geometry.h"
+#include "normalization/hardmax_lines.h"
 #include "normalization/line.h"
 #include "normalization/softmax_lines.h"
 #include "normalization/statistics.h"
@@ -30,7 +31,7 @@ ANYDML_ISA_BEGIN
 
 // Some of the elements of a line, as a line of its own, and the number of its first one.
 template <class T>
-Line part_of_line(const std::byte* in, std::byte* out, int64_t first, int64_t size, double* room) {
+Line part_of_line(const std::byte* in, std::byte* out, int64_t first, int64_t size) {
   constexpr auto kItem = static_cast<int64_t>(sizeof(T));
   Line line{};
   line.in[0] = {in + first * kItem, kLanes * kItem, false};
@@ -40,13 +41,10 @@ Line part_of_line(const std::byte* in, std::byte* out, int64_t first, int64_t si
   line.whole = size / kLanes;
   line.lanes = size % kLanes;
   line.elements = size;
-  line.room = room;
   return line;
 }
 
 struct SoftmaxParts {
-  static constexpr bool kNeedsRoom = true;
-
   bool is_logarithm;
 
   // The largest element, the sum of e^(x - most) of the others, and how many equal it.
@@ -58,12 +56,12 @@ struct SoftmaxParts {
 
   template <class T>
   static State state_of(const Line& line) {
-    const Extremes extremes = extremes_of<T, false>(line);
-    const float most = extremes.most[0];
+    const Sixteen all = largest_of<T, false>(line);
+    const float most = numbers_of(all)[0];
     if (!(std::fabs(most) < std::numeric_limits<float>::infinity())) {
       return {most, most > 0 || has_nan<T>(line) ? kNan : 0.0, 1};
     }
-    return far<T>(extremes) ? sums<T, true>(line, extremes) : sums<T, false>(line, extremes);
+    return is_far_of<T>(most) ? sums<T, true>(line, all) : sums<T, false>(line, all);
   }
 
   static void merge(State& all, const State& part) {
@@ -87,12 +85,10 @@ struct SoftmaxParts {
     const double rest = is_finite ? state.others + (state.equal - 1) : kNan;
     const auto most = static_cast<float>(state.most);
     if (is_logarithm) {
-      return SoftmaxLine::take_logarithms<T, false>(line, broadcast_wide(most), broadcast_wide(rest));
+      return Logarithms(most, logarithm_of(rest)).take<T, false>(line);
     }
-    SixteenSingles all;
-    all.fill(most);
-    !std::is_same_v<T, Half> && !(std::fabs(most) <= kNear) ? take_shares<T, true>(line, all, rest)
-                                                            : take_shares<T, false>(line, all, rest);
+    is_far_of<T>(most) ? take_shares<T, true>(line, sixteen(most), rest)
+                       : take_shares<T, false>(line, sixteen(most), rest);
   }
 
  private:
@@ -107,47 +103,37 @@ struct SoftmaxParts {
   }
 
   template <class T>
-  static bool far(const Extremes& extremes) {
-    return !std::is_same_v<T, Half> && extremes.are_far<false>();
+  static bool is_far_of(float most) {
+    return !std::is_same_v<T, Half> && is_far_from_0(most);
   }
 
   template <class T, bool kIsFar>
-  static State sums(const Line& line, const Extremes& extremes) {
-    const BelowAll below = below_all(extremes.most);
-    const PowerSums sums = add_powers<T, kIsFar, true>(line, below, extremes.most);
-    return {extremes.most[0],
-            first_lane(added_lanes<false>(sums.powers)) / first_lane(powers_of<kIsFar>(below, extremes.most)),
-            first_lane(added_lanes<false>(sums.equal))};
-  }
-
-  static double first_lane(const Wide& x) {
-    double first;
-    std::memcpy(&first, &x, sizeof(first));
-    return first;
+  static State sums(const Line& line, const Sixteen& most) {
+    const BelowAll below(most);
+    const auto [lower, equal] = add_lower_powers<T, false, kIsFar>(line, below, most);
+    return {first_of(most.parts[0]), joined(lower, added) / first_of(below.exact<kIsFar>(most).parts[0]),
+            joined(equal, added)};
   }
 
   template <class T, bool kIsFar>
-  static void take_shares(const Line& line, const SixteenSingles& most, double rest) {
-    const BelowAll below = below_all(most);
-    const double of_most = first_lane(powers_of<kIsFar>(below, most));
+  static void take_shares(const Line& line, const Sixteen& most, double rest) {
+    const BelowAll below(most);
+    const double of_most = first_of(below.exact<kIsFar>(most).parts[0]);
     const Shares shares(broadcast_wide(1 / (of_most * (1 + rest))));
-    constexpr auto kStep = kSingleLanes * static_cast<int64_t>(sizeof(T));
-    alignas(64) std::byte some[kLanes * sizeof(T)];
-    std::byte* to = line.whole > 0 ? line.out : some;
-    for_singles<T>(line, [&](int64_t i, int64_t p, Singles x) ANYDML_INLINE_LAMBDA {
-      const SinglePair power = below[static_cast<size_t>(p)].template of<kIsFar>(x);
-      if (p == 0) to = i < line.whole ? line.out + i * line.out_step : some;
-      store_numbers<T, float, Singles>(to + p * kStep, shares.of<T, true>(power, p));
-    });
-    if (line.lanes > 0) {
-      std::memcpy(line.out + line.whole * line.out_step, some, static_cast<size_t>(line.lanes) * sizeof(T));
+    // Of a part before anything is written, as the output may lie over the input.
+    const bool has_last = line.whole < line.count;
+    const auto result = [&](const Sixteen& x)
+                            ANYDML_INLINE_LAMBDA { return shares.of(below.template of<kIsFar>(x)); };
+    const Sixteen last = has_last ? result(part_of_sixteen<T>(line, line.whole)) : Sixteen{};
+    for (int64_t i = 0; i < line.whole; ++i) {
+      store_sixteen<T>(line.out + i * line.out_step,
+                       result(load_sixteen<T>(line.in[0].at + i * line.in[0].step)));
     }
+    if (has_last) put_own_part<T>(line, line.whole, last);
   }
 };
 
 struct HardmaxParts {
-  static constexpr bool kNeedsRoom = false;
-
   using State = HardmaxLine::Found;
 
   template <class T>
@@ -185,12 +171,11 @@ class LongLinesPlan final : public Plan {
     std::vector<State> states(static_cast<size_t>(lines_ * parts_));
     // Calls body(chunk, the number of its first element) for the chunks of a part.
     const auto for_chunks = [&](int64_t i, const auto& body) {
-      const std::unique_ptr<double[]> room(Op::kNeedsRoom ? new double[kChunkElements + kLanes] : nullptr);
       const Walk walk(geometry_.kept, i / parts_);
       const int64_t end = share_begin(i % parts_ + 1, parts_, size_);
       for (int64_t first = share_begin(i % parts_, parts_, size_); first < end; first += kChunkElements) {
         const int64_t size = std::min(kChunkElements, end - first);
-        body(part_of_line<T>(in + walk.offset(0), out + walk.offset(1), first, size, room.get()), first);
+        body(part_of_line<T>(in + walk.offset(0), out + walk.offset(1), first, size), first);
       }
     };
     parallel_for(lines_ * parts_, threads, [&](int64_t i) {

@@ -14,10 +14,12 @@
 #include "core/registry.h"
 #include "nhwc/channel_normalizations.h"
 #include "normalization/activation.h"
+#include "normalization/adam.h"
 #include "normalization/elements_plan.h"
 #include "normalization/fixed_halves.h"
 #include "normalization/geometry.h"
 #include "normalization/grouped_plan.h"
+#include "normalization/hardmax_lines.h"
 #include "normalization/lines.h"
 #include "normalization/long_lines.h"
 #include "normalization/runs.h"
@@ -150,56 +152,6 @@ struct FixedNormalization {
       const auto all = bits_as<std::array<Singles, 3>>(lanes);
       const auto results = bits_as<std::array<float, kOfSingles>>(multiply_add(all[0], all[1], all[2]));
       for (int64_t j = 0; j < size; ++j) y[i + j] = results[static_cast<size_t>(j)];
-    }
-  }
-};
-
-// x^n by squaring, which has the same bits on every machine.
-double whole_power(double x, uint64_t n) {
-  double power = 1;
-  for (; n != 0; n >>= 1, x *= x) {
-    if ((n & 1) != 0) power *= x;
-  }
-  return power;
-}
-
-double power_of(double x, double t) {
-  constexpr double kMost = 0x1p53;
-  if (t >= 0 && t < kMost && std::floor(t) == t) return whole_power(x, static_cast<uint64_t>(t));
-  return std::pow(x, t);
-}
-
-// M = Beta1 * M + (1 - Beta1) * G, V = Beta2 * V + (1 - Beta2) * G^2, X = X - rate * M / (sqrt(V) + Epsilon)
-struct Adam {
-  static constexpr size_t kInputs = 4;
-  static constexpr size_t kOutputs = 3;
-
-  double learning_rate;
-  double beta1;
-  double beta2;
-  double epsilon;
-  Load load_step = nullptr;
-
-  // The rate with the correction for moments that were 0; none at step 0.
-  double constants(const void* const* inputs) const {
-    double step;
-    load_step(static_cast<const std::byte*>(inputs[4]), 0, 1, &step);
-    if (step == 0) return learning_rate;
-    return learning_rate * (std::sqrt(1 - power_of(beta2, step)) / (1 - power_of(beta1, step)));
-  }
-
-  void prepare(const Request& request, const Geometry&) {
-    load_step = load_of(tensor(request.inputs, 4).type);
-  }
-
-  void compute(double rate, const double* const* in, int64_t count, double (*results)[kRun]) const {
-    for (int64_t i = 0; i < count; ++i) {
-      const double g = in[3][i];
-      const double m = beta1 * in[1][i] + (1 - beta1) * g;
-      const double v = beta2 * in[2][i] + (1 - beta2) * g * g;
-      results[0][i] = in[0][i] - rate * m / (std::sqrt(v) + epsilon);
-      results[1][i] = m;
-      results[2][i] = v;
     }
   }
 };

@@ -1,5 +1,6 @@
-// Exponentials in single precision as unevaluated sums of two numbers, to within 2^-31 of the result: for
-// sums of what is at most the largest of a group, and shares of these that are rounded once.
+// Exponentials in single precision, within 0.53 units in the last place, and as unevaluated sums of two
+// numbers, within 2^-31 of the result: for sums of what is at most the largest of a group, and shares of
+// these.
 #pragma once
 
 #include <cstddef>
@@ -69,9 +70,31 @@ struct PowersBelow {
 
   // 2^(kPowerScale - n) * e^x; of all elements alike where kIsFar, which costs more, and otherwise of those
   // that nothing is taken from. With x = k * ln(2) / 8 + r, and t of a table as 2^(k / 8) = t * e^tail:
-  // t * (1 + r + (tail + r^2 * q(r))), of which t * (1 + r) is rounded to the first number of the pair.
+  // t + t * (e^r - 1), rounded once; r has the tail.
   template <bool kIsFar>
-  ANYDML_INLINE SinglePair of(Singles x) const {
+  ANYDML_INLINE Singles of(Singles x) const {
+    const Reduced reduced = reduce<kIsFar>(x);
+    const Singles r = reduced.most_of_r + reduced.tail;
+    return multiply_add(reduced.t, multiply_add(r * r, quotient(r), r), reduced.t);
+  }
+  // As a sum of two numbers, of which the first is t * (1 + r), rounded.
+  template <bool kIsFar>
+  ANYDML_INLINE SinglePair pair_of(Singles x) const {
+    const auto [t, most_of_r, tail] = reduce<kIsFar>(x);
+    const Singles r = most_of_r + tail;
+    const Singles high = multiply_add(t, most_of_r, t);
+    const Singles left = multiply_add(t, most_of_r, t - high);  // exact
+    return {high, multiply_add(t, multiply_add(r * r, quotient(r), tail), left)};
+  }
+
+ private:
+  struct Reduced {
+    Singles t;
+    Singles most_of_r;
+    Singles tail;
+  };
+  template <bool kIsFar>
+  ANYDML_INLINE Reduced reduce(Singles x) const {
     constexpr float kEighthLow = -0x1.05c610p-32f;
     Singles d = x;
     Singles error{};
@@ -87,51 +110,17 @@ struct PowersBelow {
     const Singles most_of_r = multiply_add(k, singles(-kEighthHigh), d);  // exact
     Singles tail = multiply_add(k, singles(-kEighthLow), bits_as<Singles>(looked_up(kEighths.tails, bits)));
     if constexpr (kIsFar) tail = tail + error;
-    const Singles r = most_of_r + tail;
-    const Singles q =
-        multiply_add(r, multiply_add(r, singles(0x1.555556p-5f), singles(0x1.555b7cp-3f)), singles(0.5F));
-    const auto t = bits_as<Singles>(looked_up(kEighths.powers, bits) + (bits << 20));
-    const Singles high = multiply_add(t, most_of_r, t);
-    const Singles left = multiply_add(t, most_of_r, t - high);  // exact
-    return {high, multiply_add(t, multiply_add(r * r, q, tail), left)};
+    return {bits_as<Singles>(looked_up(kEighths.powers, bits) + (bits << 20)), most_of_r, tail};
+  }
+  // (e^r - 1 - r) / r^2
+  ANYDML_INLINE static Singles quotient(Singles r) {
+    return multiply_add(r, multiply_add(r, singles(0x1.555556p-5f), singles(0x1.555b7cp-3f)), singles(0.5F));
   }
 
- private:
   // Added to a number and taken away it leaves the nearest integer, whose bits are the sum's last.
   static constexpr float kShift = 0x1.8p23f;
   static constexpr float kPerUnit = 0x1.715476p+3f;     // 8 / ln 2
   static constexpr float kEighthHigh = 0x1.62e430p-4f;  // of ln 2
 };
-
-// (high + low) * (share + share_low), rounded once.
-ANYDML_INLINE Singles product_of(const SinglePair& x, const SinglePair& share) {
-  return multiply_add(x.high, share.high, multiply_add(x.high, share.low, x.low * share.high));
-}
-
-// The same rounded to odd, from which halves are rounded as from the exact product.
-ANYDML_INLINE Singles product_to_odd(const SinglePair& x, const SinglePair& share) {
-  const Singles small = multiply_add(x.high, share.low, x.low * share.high);
-  const Singles y = multiply_add(x.high, share.high, small);
-  const Singles rest = multiply_add(x.high, share.high, -y) + small;
-  const auto bits = bits_as<SingleBits>(y);
-  const SingleBits down = rest < 0.0F ? SingleBits{} + 1 : SingleBits{};
-  const SingleBits odd = rest == 0.0F ? bits : (bits - down) | 1;
-  const auto rounded = bits_as<Singles>((bits & 1) != 0 ? bits : odd);
-  return y == y ? rounded : singles(std::numeric_limits<float>::quiet_NaN());  // one NaN on all machines
-}
-
-ANYDML_INLINE bool has_any(SingleBits lanes) {
-#if defined(ANYDML_ISA_AVX512)
-  return _mm512_test_epi32_mask((__m512i)lanes, (__m512i)lanes) != 0;
-#elif defined(ANYDML_ISA_AVX2)
-  return _mm256_testz_si256((__m256i)lanes, (__m256i)lanes) == 0;
-#else
-  uint32_t each[kSingleLanes];
-  std::memcpy(each, &lanes, sizeof(each));
-  uint32_t any = 0;
-  for (const uint32_t lane : each) any |= lane;
-  return any != 0;
-#endif
-}
 
 ANYDML_ISA_END

@@ -1,4 +1,4 @@
-// SOFTMAX, LOG_SOFTMAX and HARDMAX of lines, in single precision with pairs of numbers where rounding counts.
+// SOFTMAX and LOG_SOFTMAX of lines: powers and results in single precision, sums in double precision.
 #pragma once
 
 #include <algorithm>
@@ -13,425 +13,314 @@
 
 #include "normalization/line.h"
 #include "normalization/powers.h"
-#include "normalization/runs.h"
+#include "normalization/sixteen.h"
 #include "normalization/wide.h"
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
 #include "pointwise/math.h"
 #include "simd/half.h"
-#include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
 
-inline double first_of(Doubles x) {
-  double first;
-  std::memcpy(&first, &x, sizeof(first));
-  return first;
+// In rows with the lowest value in lanes that are not the vector's own.
+template <class T, bool kColumns>
+ANYDML_INLINE Sixteen own_part(const Line& line, int64_t i) {
+  const Sixteen x = part_of_sixteen<T>(line, i);
+  if constexpr (kColumns) return x;
+  const auto begin = static_cast<float>(line.back);
+  const auto end = static_cast<float>(line.back + line.lanes);
+  return each_part(
+      [&](Singles v, Singles lane) ANYDML_INLINE_LAMBDA {
+        return (lane >= begin) & (lane < end) ? v : singles(-std::numeric_limits<float>::infinity());
+      },
+      x, lane_numbers());
 }
-
-using SixteenSingles = std::array<float, kLanes>;
-
-ANYDML_INLINE Singles part_of(const SixteenSingles& numbers, int64_t part) {
-  Singles x;
-  std::memcpy(&x, numbers.data() + part * kSingleLanes, sizeof(x));
-  return x;
-}
-ANYDML_INLINE void put_part_of(SixteenSingles& numbers, int64_t part, Singles x) {
-  std::memcpy(numbers.data() + part * kSingleLanes, &x, sizeof(x));
-}
-inline Wide as_wide(const SixteenSingles& numbers) {
-  return load_wide_lanes<float>(reinterpret_cast<const std::byte*>(numbers.data()));
-}
-
-// Vector i of a line's first tensor, which is not whole, in `room`, with the lowest value in lanes that are
-// not there.
-template <class T>
-ANYDML_INLINE const std::byte* padded_at(const Line& line, int64_t i, T (&room)[kLanes]) {
-  std::fill_n(room, kLanes, T(-std::numeric_limits<float>::infinity()));
-  std::memcpy(room, line.in[0].at + i * line.in[0].step, static_cast<size_t>(line.lanes) * sizeof(T));
-  return reinterpret_cast<const std::byte*>(room);
-}
-
-// Calls body(part, x) for each part of a vector.
-template <class T, class Body>
-ANYDML_INLINE void for_parts(const std::byte* at, const Body& body) {
-  constexpr auto kStep = kSingleLanes * static_cast<int64_t>(sizeof(T));
-#pragma GCC unroll 16
-  for (int64_t p = 0; p < kSingleParts; ++p) body(p, load_numbers<T, float, Singles>(at + p * kStep));
-}
-// Calls body(i, part, x) for each part of each vector.
-template <class T, class Body>
-ANYDML_INLINE void for_singles(const Line& line, const Body& body) {
+// Calls body(i, x) for each vector.
+template <class T, bool kColumns, class Body>
+ANYDML_INLINE void for_sixteens(const Line& line, const Body& body) {
   const std::byte* at = line.in[0].at;
   const int64_t step = line.in[0].step;
   const int64_t whole = line.whole;
-  for (int64_t i = 0; i < whole; ++i, at += step) {
-    for_parts<T>(at, [&](int64_t p, Singles x) ANYDML_INLINE_LAMBDA { body(i, p, x); });
-  }
-  T room[kLanes];
-  for (int64_t i = whole; i < line.count; ++i) {
-    for_parts<T>(padded_at(line, i, room), [&](int64_t p, Singles x) ANYDML_INLINE_LAMBDA { body(i, p, x); });
-  }
+  for (int64_t i = 0; i < whole; ++i, at += step) body(i, load_sixteen<T>(at));
+  for (int64_t i = whole; i < line.count; ++i) body(i, own_part<T, kColumns>(line, i));
 }
 
-// The largest and the least of each column, or of the line in all lanes. Of a NaN and a number, the number.
-struct Extremes {
-  SixteenSingles most;
-  SixteenSingles least;
-
-  // Whether all that e^(x - most) shares out is far from the least numbers of single precision.
-  // In rows all lanes are alike.
-  template <bool kColumns>
-  bool are_near() const {
-    for (size_t k = 0; k < (kColumns ? kLanes : 1); ++k) {
-      if (!(least[k] > most[k] - 60)) return false;
-    }
-    return true;
+// All lanes joined, by halves, in each lane.
+template <int kHalf, class Join>
+ANYDML_INLINE Singles joined_singles(Singles x, const Join& join) {
+#if defined(ANYDML_VECTORS)
+  if constexpr (kHalf > 0) {
+    constexpr int kAll = static_cast<int>(kSingleLanes);
+    return joined_singles<kHalf / 2>(join(x, shuffled(x, x, [](int lane) { return (lane + kHalf) % kAll; })),
+                                     join);
   }
-  template <bool kColumns>
-  bool are_far() const {
-    const auto is_far = [](float x) { return !(std::fabs(x) <= kNear); };
-    return kColumns ? std::ranges::any_of(most, is_far) : is_far(most[0]);
-  }
-};
+#endif
+  return x;
+}
 
+// The largest of each column, or of the line in all lanes. Of a NaN and a number, the number.
 template <class T, bool kColumns>
-Extremes extremes_of(const Line& line) {
-  constexpr float kInfinite = std::numeric_limits<float>::infinity();
-  // Two, as one would wait for itself.
-  Singles most[2][kSingleParts];
-  Singles least[2][kSingleParts];
-  for (size_t k = 0; k < 2; ++k) {
-    std::fill_n(most[k], kSingleParts, Singles{} - kInfinite);
-    std::fill_n(least[k], kSingleParts, Singles{} + kInfinite);
-  }
-  const auto add = [&](const std::byte* at, Singles(&largest)[kSingleParts], Singles(&smallest)[kSingleParts])
-                       ANYDML_INLINE_LAMBDA {
-                         for_parts<T>(at, [&](int64_t p, Singles x) ANYDML_INLINE_LAMBDA {
-                           largest[p] = lane_max<float>(x, largest[p]);
-                           smallest[p] = lane_min<float>(x, smallest[p]);
-                         });
-                       };
+ANYDML_INLINE Sixteen largest_of(const Line& line) {
+  constexpr size_t kChains = 4;  // as one would wait for itself
+  const auto larger = [](Singles x, Singles y) ANYDML_INLINE_LAMBDA { return lane_max<float>(x, y); };
+  Sixteen most[kChains];
+  std::fill_n(most, kChains, sixteen(-std::numeric_limits<float>::infinity()));
   const std::byte* at = line.in[0].at;
   const int64_t step = line.in[0].step;
   int64_t i = 0;
-  for (; i + 2 <= line.whole; i += 2, at += 2 * step) {
-    add(at, most[0], least[0]);
-    add(at + step, most[1], least[1]);
+  for (; i + static_cast<int64_t>(kChains) <= line.whole; i += kChains) {
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kChains; ++k, at += step)
+      most[k] = each_part(larger, load_sixteen<T>(at), most[k]);
   }
-  if (i < line.whole) add(at, most[0], least[0]);
-  T room[kLanes];
-  for (i = line.whole; i < line.count; ++i) add(padded_at(line, i, room), most[0], least[0]);
-  Extremes found;
+  for (; i < line.whole; ++i, at += step) most[0] = each_part(larger, load_sixteen<T>(at), most[0]);
+  for (; i < line.count; ++i) most[1] = each_part(larger, part_of_sixteen<T>(line, i), most[1]);
+  Sixteen all = each_part(larger, each_part(larger, most[0], most[1]), each_part(larger, most[2], most[3]));
+  if constexpr (kColumns) return all;
+#pragma GCC unroll 4
+  for (int64_t half = kSingleParts / 2; half > 0; half /= 2) {
 #pragma GCC unroll 16
-  for (int64_t p = 0; p < kSingleParts; ++p) {
-    put_part_of(found.most, p, lane_max<float>(most[0][p], most[1][p]));
-    put_part_of(found.least, p, lane_min<float>(least[0][p], least[1][p]));
+    for (int64_t p = 0; p < half; ++p) all.parts[p] = larger(all.parts[p], all.parts[p + half]);
   }
-  if constexpr (!kColumns) {
-    found.most.fill(static_cast<float>(joined(as_wide(found.most), lane_max<double, Doubles>)));
-    found.least.fill(static_cast<float>(joined(as_wide(found.least), lane_min<double, Doubles>)));
-  }
-  return found;
+  const Singles one = joined_singles<static_cast<int>(kSingleLanes / 2)>(all.parts[0], larger);
+  return each_part([&](Singles) ANYDML_INLINE_LAMBDA { return one; }, all);
 }
 
-using BelowAll = std::array<PowersBelow, kSingleParts>;
+struct BelowAll {
+  PowersBelow parts[kSingleParts];
 
-inline BelowAll below_all(const SixteenSingles& most) {
-  return [&]<int... kPart>(std::integer_sequence<int, kPart...>) {
-    return BelowAll{PowersBelow(part_of(most, kPart))...};
-  }(std::make_integer_sequence<int, static_cast<int>(kSingleParts)>{});
-}
+  explicit BelowAll(const Sixteen& most) : BelowAll(most, std::make_index_sequence<kSingleParts>{}) {}
 
-template <bool kIsFar>
-Wide powers_of(const BelowAll& below, const SixteenSingles& x) {
-  SixteenSingles high;
-  SixteenSingles low;
+  template <bool kIsFar>
+  ANYDML_INLINE Sixteen of(const Sixteen& x) const {
+    Sixteen y;
 #pragma GCC unroll 16
-  for (int64_t p = 0; p < kSingleParts; ++p) {
-    const SinglePair power = below[static_cast<size_t>(p)].template of<kIsFar>(part_of(x, p));
-    put_part_of(high, p, power.high);
-    put_part_of(low, p, power.low);
-  }
-  return as_wide(high) + as_wide(low);
-}
-
-// A sum of each lane.
-struct LaneSums {
-  Singles of[kSingleParts];
-
-  // With more in the lanes of one part.
-  ANYDML_INLINE LaneSums plus(int64_t part, Singles more) const {
-    LaneSums y = *this;
-    y.of[part] = y.of[part] + more;
+    for (int64_t p = 0; p < kSingleParts; ++p) y.parts[p] = parts[p].template of<kIsFar>(x.parts[p]);
     return y;
   }
-};
-
-// Sums of powers, of those of all elements, or of those of all but the largest, whose number is apart.
-struct PowerSums {
-  Wide powers{};
-  Wide equal{};
-};
-
-template <class T, bool kIsFar, bool kIsApart>
-PowerSums add_powers(const Line& line, const BelowAll& below, const SixteenSingles& most) {
-  float* const highs = reinterpret_cast<float*>(line.room) + kLanes;
-  float* const lows = highs + line.count * kLanes;
-  std::fill_n(highs - kLanes, kLanes, 0.0F);
-  Wide sum{};
-  LaneSums low_sums{};
-  LaneSums equal{};
-  for_singles<T>(line, [&](int64_t i, int64_t p, Singles x) ANYDML_INLINE_LAMBDA {
-    SinglePair power = below[static_cast<size_t>(p)].template of<kIsFar>(x);
-    if constexpr (kIsApart) {
-      const auto is_most = x == part_of(most, p);
-      power = {is_most ? Singles{} : power.high, is_most ? Singles{} : power.low};
-      equal = equal.plus(p, is_most ? singles(1) : Singles{});
-    }
-    low_sums = low_sums.plus(p, power.low);
-    float* const to = highs + i * kLanes + p * kSingleLanes;
-    std::memcpy(to, &power.high, sizeof(Singles));
-    if constexpr (!kIsApart) std::memcpy(lows + (to - highs), &power.low, sizeof(Singles));
-    // Those before, as what was just stored would be waited for.
-    if (p == 0) sum = sum + load_wide_lanes<float>(reinterpret_cast<std::byte*>(to - kLanes));
-  });
-  sum = sum + load_wide_lanes<float>(reinterpret_cast<std::byte*>(highs + (line.count - 1) * kLanes));
-  SixteenSingles lanes;
+  // As numbers of double precision, whose rounding errors are taken along.
+  template <bool kIsFar>
+  Wide exact(const Sixteen& x) const {
+    Sixteen high;
+    Sixteen low;
 #pragma GCC unroll 16
-  for (int64_t p = 0; p < kSingleParts; ++p) put_part_of(lanes, p, low_sums.of[p]);
-  PowerSums sums{sum + as_wide(lanes), {}};
-#pragma GCC unroll 16
-  for (int64_t p = 0; p < kSingleParts; ++p) put_part_of(lanes, p, equal.of[p]);
-  sums.equal = as_wide(lanes);
-  return sums;
-}
-
-// Shares of powers, by a factor of each lane.
-struct Shares {
-  std::array<double, kLanes> exact;
-  std::array<SinglePair, kSingleParts> parts;
-
-  explicit Shares(const Wide& share) {
-    put_wide(exact.data(), share);
-    SixteenSingles high;
-    SixteenSingles low;
-    for (size_t k = 0; k < kLanes; ++k) {
-      high[k] = static_cast<float>(exact[k]);
-      low[k] = static_cast<float>(exact[k] - static_cast<double>(high[k]));
-    }
     for (int64_t p = 0; p < kSingleParts; ++p) {
-      parts[static_cast<size_t>(p)] = {part_of(high, p), part_of(low, p)};
+      const SinglePair power = parts[p].template pair_of<kIsFar>(x.parts[p]);
+      high.parts[p] = power.high;
+      low.parts[p] = power.low;
     }
-  }
-
-  // Rounded once to T; what is next to the least numbers from double precision.
-  template <class T, bool kMayBeLeast>
-  ANYDML_INLINE Singles of(const SinglePair& power, int64_t p) const {
-    const SinglePair& share = parts[static_cast<size_t>(p)];
-    if constexpr (std::is_same_v<T, Half>) {
-      return product_to_odd(power, share);
-    } else {
-      const Singles y = product_of(power, share);
-      constexpr uint32_t kFrom = 0x0d800000;  // 2^-100
-      if (!kMayBeLeast || !has_any((bits_as<SingleBits>(y) - 1 < kFrom - 1) & (power.high > 0.0F))) return y;
-      return near_least(y, power, exact.data() + p * kSingleLanes);
-    }
+    return as_wide(high) + as_wide(low);
   }
 
  private:
-  static Singles near_least(Singles y, const SinglePair& power, const double* share) {
-    float lanes[kSingleLanes], high[kSingleLanes], low[kSingleLanes];
-    std::memcpy(lanes, &y, sizeof(y));
-    std::memcpy(high, &power.high, sizeof(high));
-    std::memcpy(low, &power.low, sizeof(low));
-    for (int64_t k = 0; k < kSingleLanes; ++k) {
-      const double exact = static_cast<double>(high[k]) + static_cast<double>(low[k]);
-      if (lanes[k] < 0x1p-100F) lanes[k] = static_cast<float>(exact * share[k]);
+  template <size_t... kPart>
+  BelowAll(const Sixteen& most, std::index_sequence<kPart...>) : parts{PowersBelow(most.parts[kPart])...} {}
+};
+
+// Whether a largest element is so far from 0 that it is taken away from all.
+inline bool is_far_from_0(float most) { return !(std::fabs(most) <= kNear); }
+
+inline constexpr auto added = [](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { return a + b; };
+
+// Sums of powers in double precision, of all elements, or of those below the largest. Powers are kept in the
+// line's room.
+template <class T, bool kColumns, bool kIsFar>
+Wide add_powers(const Line& line, const BelowAll& below) {
+  auto* const kept = reinterpret_cast<std::byte*>(line.room + kLanes);
+  constexpr auto kStep = static_cast<int64_t>(kLanes * sizeof(float));
+  std::memset(kept - kStep, 0, kStep);
+  Wide sum{};
+  for_sixteens<T, kColumns>(line, [&](int64_t i, const Sixteen& x) ANYDML_INLINE_LAMBDA {
+    __builtin_prefetch(line.out + i * line.out_step, 1);  // while there is something to compute
+    store_sixteen<float>(kept + i * kStep, below.template of<kIsFar>(x));
+    // Those before, as what was just stored would be waited for.
+    sum = sum + load_wide_lanes<float>(kept + (i - 1) * kStep);
+  });
+  return sum + load_wide_lanes<float>(kept + (line.count - 1) * kStep);
+}
+// Likewise of elements below the largest; and how many are not.
+template <class T, bool kColumns, bool kIsFar>
+std::array<Wide, 2> add_lower_powers(const Line& line, const BelowAll& below, const Sixteen& most) {
+  Wide sum{};
+  Sixteen equal{};
+  for_sixteens<T, kColumns>(line, [&](int64_t, const Sixteen& x) ANYDML_INLINE_LAMBDA {
+    sum = sum + as_wide(each_part([](Singles v, Singles m, Singles power)
+                                      ANYDML_INLINE_LAMBDA { return v == m ? Singles{} : power; },
+                                  x, most, below.template of<kIsFar>(x)));
+    equal = each_part([](Singles v, Singles m, Singles all)
+                          ANYDML_INLINE_LAMBDA { return v == m ? all + 1.0F : all; },
+                      x, most, equal);
+  });
+  return {sum, as_wide(equal)};
+}
+
+// ln(1 + rest)
+ANYDML_INLINE double logarithm_of(double rest) {
+  const Doubles all = Doubles{} + rest;
+  return first_of(rest <= 1 ? log1p_of(all) : log_of(1.0 + all));
+}
+
+// What is left of x when the largest element of its line and a logarithm are taken away: in two steps of
+// single precision, or in double precision where the largest is far from 0 or the logarithm next to it.
+struct Logarithms {
+  static constexpr double kLeast = 0x1p-12;
+  static constexpr double kMost = 64;
+
+  Wide most;
+  Wide logarithm;
+  Sixteen high;  // of their sum
+  Sixteen low;
+  bool is_near;
+
+  Logarithms(const Wide& largest, const Wide& logarithms, bool near)
+      : most(largest), logarithm(logarithms), is_near(near) {
+    const Wide sum = most + logarithm;
+    high = as_sixteen(sum);
+    low = as_sixteen(sum - as_wide(high));
+  }
+  Logarithms(double largest, double logarithm)
+      : most(broadcast_wide(largest)),
+        logarithm(broadcast_wide(logarithm)),
+        is_near(logarithm >= kLeast && std::fabs(largest) <= kMost) {
+    const double sum = largest + logarithm;
+    const auto rounded = static_cast<float>(sum);
+    high = sixteen(rounded);
+    low = sixteen(static_cast<float>(sum - static_cast<double>(rounded)));
+  }
+
+  template <class T, bool kColumns>
+  void take(const Line& line) const {
+    if (!is_near) {
+      return map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto&)
+                                             ANYDML_INLINE_LAMBDA { return x - most - logarithm; });
     }
-    std::memcpy(&y, lanes, sizeof(y));
-    return y;
+    map_sixteens<T, kColumns>(line, [&](const Sixteen& x, const auto&) ANYDML_INLINE_LAMBDA {
+      return each_part([](Singles v, Singles h, Singles l) ANYDML_INLINE_LAMBDA { return (v - h) - l; }, x,
+                       high, low);
+    });
   }
 };
 
-// y = e^(x - most) / sum, or x - most - ln(sum). With the logarithm, elements that equal the largest are
-// counted apart, as in `Softmax`.
+// Powers times shares of them, whose rounding errors are taken along.
+struct Shares {
+  Sixteen high;
+  Sixteen low;
+
+  explicit Shares(const Wide& share) : high(as_sixteen(share)), low(as_sixteen(share - as_wide(high))) {}
+  explicit Shares(double share)
+      : high(sixteen(static_cast<float>(share))),
+        low(sixteen(static_cast<float>(share - static_cast<double>(static_cast<float>(share))))) {}
+
+  ANYDML_INLINE Sixteen of(const Sixteen& powers) const {
+    return each_part([](Singles power, Singles h, Singles l)
+                         ANYDML_INLINE_LAMBDA { return multiply_add(power, h, power * l); },
+                     powers, high, low);
+  }
+
+  // Of a line's kept powers.
+  template <class T>
+  void take(const Line& line) const {
+    constexpr auto kStep = static_cast<int64_t>(kLanes * sizeof(float));
+    const auto* kept = reinterpret_cast<const std::byte*>(line.room + kLanes);
+    std::byte* to = line.out;
+    const int64_t step = line.out_step;
+    const int64_t whole = line.whole;
+    for (int64_t i = 0; i < whole; ++i, to += step, kept += kStep) {
+      store_sixteen<T>(to, of(load_sixteen<float>(kept)));
+    }
+    for (int64_t i = whole; i < line.count; ++i, kept += kStep) {
+      put_own_part<T>(line, i, of(load_sixteen<float>(kept)));
+    }
+  }
+};
+
+// y = e^(x - most) / sum, or x - most - ln(sum)
 struct SoftmaxLine {
   static constexpr bool kNeedsRoom = true;
 
   bool is_logarithm;
 
+  // Of columns.
   template <class T, bool kColumns>
   void compute(const Line& line) const {
-    const Extremes extremes = extremes_of<T, kColumns>(line);
+    static_assert(kColumns);
+    const Sixteen most = largest_of<T, true>(line);
+    const bool is_far = !std::is_same_v<T, Half> && std::ranges::any_of(numbers_of(most), is_far_from_0);
+    is_far ? compute_columns<T, true>(line, most) : compute_columns<T, false>(line, most);
+  }
+
+  // Of a row: its powers, of which the results are to be made with this number, and the largest element.
+  struct Row {
+    double most;
+    double number;
+  };
+  template <class T>
+  Row start(const Line& line) const {
+    const Sixteen all = largest_of<T, false>(line);
+    const float most = numbers_of(all)[0];
+    return !std::is_same_v<T, Half> && is_far_from_0(most) ? start_row<T, true>(line, all, most)
+                                                           : start_row<T, false>(line, all, most);
+  }
+  template <class T>
+  void finish(const Line& line, const Row& row) const {
+    is_logarithm ? Logarithms(row.most, row.number).template take<T, false>(line)
+                 : Shares(row.number).template take<T>(line);
+  }
+
+ private:
+  static constexpr double kLeastRest = 0x1p-20;
+
+  template <class T, bool kIsFar>
+  Row start_row(const Line& line, const Sixteen& all, float most) const {
+    const BelowAll below(all);
+    double sum = joined(add_powers<T, false, kIsFar>(line, below), added);
     // Infinities among the elements leave nothing, nor does NaN, of which the sum is one.
-    const Wide none = each_of(
-        [](Doubles x) ANYDML_INLINE_LAMBDA {
-          return magnitude_of<double>(x) < std::numeric_limits<double>::infinity() ? Doubles{}
-                                                                                   : Doubles{} + kNan;
+    if (!(std::fabs(most) < std::numeric_limits<float>::infinity())) sum = kNan;
+    if (!is_logarithm) return {most, 1 / sum};
+    // The sum of all powers but one of the largest, relative to that: what is next to 0 is added anew, as it
+    // would be lost beside the largest.
+    const SinglePair pair = below.parts[0].template pair_of<kIsFar>(all.parts[0]);
+    const double of_most = first_of(pair.high) + static_cast<double>(first_of(pair.low));
+    double rest =
+        (sum - static_cast<double>(first_of(below.parts[0].template of<kIsFar>(all.parts[0])))) / of_most;
+    if (rest < kLeastRest) [[unlikely]] {
+      const auto [lower, equal] = add_lower_powers<T, false, kIsFar>(line, below, all);
+      rest = joined(lower, added) / of_most + (joined(equal, added) - 1);
+    }
+    return {most, logarithm_of(rest)};
+  }
+
+  template <class T, bool kIsFar>
+  void compute_columns(const Line& line, const Sixteen& most) const {
+    const BelowAll below(most);
+    const Wide none = as_wide(each_part(
+        [](Singles x) ANYDML_INLINE_LAMBDA {
+          return magnitude_of<float>(x) < std::numeric_limits<float>::infinity()
+                     ? Singles{}
+                     : singles(std::numeric_limits<float>::quiet_NaN());
         },
-        as_wide(extremes.most));
-    if (!std::is_same_v<T, Half> && extremes.are_far<kColumns>()) {
-      compute<T, kColumns, true>(line, extremes, none);
-    } else {
-      compute<T, kColumns, false>(line, extremes, none);
+        most));
+    const Wide sum = add_powers<T, true, kIsFar>(line, below) + none;
+    if (!is_logarithm) {
+      return Shares(each_of([](Doubles x) ANYDML_INLINE_LAMBDA { return 1.0 / x; }, sum))
+          .template take<T>(line);
     }
-  }
-
-  // By the sum of all powers but one of the largest, relative to that.
-  template <class T, bool kColumns>
-  static void take_logarithms(const Line& line, const Wide& most, const Wide& rest) {
-    const auto logarithm_of = [](Doubles x)
-                                  ANYDML_INLINE_LAMBDA { return x <= 1.0 ? log1p_of(x) : log_of(1.0 + x); };
-    Wide logarithm;
-    if constexpr (kColumns) {
-      logarithm = each_of(logarithm_of, rest);
-    } else {
-      logarithm = broadcast_wide(first_of(logarithm_of(rest.parts[0])));
+    const auto quotient = [](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { return a / b; };
+    const Wide of_most = below.template exact<kIsFar>(most);
+    Wide rest = each_of(quotient, sum - as_wide(below.template of<kIsFar>(most)), of_most);
+    std::array<double, kLanes> rests;
+    put_wide(rests.data(), rest);
+    if (std::ranges::any_of(rests, [](double x) { return x < kLeastRest; })) {
+      const auto [lower, equal] = add_lower_powers<T, true, kIsFar>(line, below, most);
+      rest = each_of(quotient, lower, of_most) + (equal - broadcast_wide(1));
+      put_wide(rests.data(), rest);
     }
-    Line own = line;
-    if constexpr (kColumns) own.back = 0;  // as lanes of sums are where the line's are
-    map_line<T, kColumns>(
-        own, [&](int64_t, const Wide& x, const auto&) ANYDML_INLINE_LAMBDA { return x - most - logarithm; });
-  }
-
- private:
-  template <class T, bool kColumns, bool kIsFar>
-  void compute(const Line& line, const Extremes& extremes, const Wide& none) const {
-    const BelowAll below = below_all(extremes.most);
-    if (is_logarithm) {
-      PowerSums sums = add_powers<T, kIsFar, true>(line, below, extremes.most);
-      const Wide of_most = powers_of<kIsFar>(below, extremes.most);
-      sums.powers = each_of([](Doubles a, Doubles b) { return a / b; },
-                            added_lanes<kColumns>(sums.powers + none), of_most);
-      take_logarithms<T, kColumns>(line, as_wide(extremes.most),
-                                   sums.powers + (added_lanes<kColumns>(sums.equal) - broadcast_wide(1)));
-      return;
-    }
-    const PowerSums sums = add_powers<T, kIsFar, false>(line, below, extremes.most);
-    const Wide share = each_of([](Doubles x) ANYDML_INLINE_LAMBDA { return 1.0 / x; },
-                               added_lanes<kColumns>(sums.powers + none));
-    if (std::is_same_v<T, Half> || extremes.are_near<kColumns>()) {
-      take_shares<T, false>(line, share);
-    } else {
-      take_shares<T, true>(line, share);
-    }
-  }
-
-  // Of kept powers. Shares next to the least numbers are rounded once from double precision.
-  template <class T, bool kMayBeLeast>
-  static void take_shares(const Line& line, const Wide& share) {
-    const float* const highs = reinterpret_cast<float*>(line.room) + kLanes;
-    const float* const lows = highs + line.count * kLanes;
-    const Shares shares(share);
-    const auto result = [&](int64_t at, int64_t p) ANYDML_INLINE_LAMBDA {
-      SinglePair power;
-      std::memcpy(&power.high, highs + at, sizeof(Singles));
-      std::memcpy(&power.low, lows + at, sizeof(Singles));
-      return shares.of<T, kMayBeLeast>(power, p);
-    };
-    constexpr auto kStep = kSingleLanes * static_cast<int64_t>(sizeof(T));
-    const auto put = [&](int64_t i, std::byte* to) ANYDML_INLINE_LAMBDA {
-#pragma GCC unroll 16
-      for (int64_t p = 0; p < kSingleParts; ++p) {
-        store_numbers<T, float, Singles>(to + p * kStep, result(i * kLanes + p * kSingleLanes, p));
-      }
-    };
-    std::byte* to = line.out;
-    const int64_t step = line.out_step;
-    const int64_t whole = line.whole;
-    for (int64_t i = 0; i < whole; ++i, to += step) put(i, to);
-    for (int64_t i = whole; i < line.count; ++i, to += step) {
-      std::byte some[kLanes * sizeof(T)];
-      put(i, some);
-      std::memcpy(to, some, static_cast<size_t>(line.lanes) * sizeof(T));
-    }
-  }
-};
-
-// 1 for the first of the largest numbers of a group, 0 for all others; the first element, where none is a
-// number.
-struct HardmaxLine {
-  static constexpr bool kNeedsRoom = false;
-
-  // Of a line in rows: the first of its largest numbers, and where it is, -1 where there is no number.
-  struct Found {
-    float most;
-    int64_t place;
-  };
-  template <class T>
-  static Found first_of(const Line& line) {
-    const Lanes lanes = lanes_of<T>(line);
-    Found found{lanes.most[0], lanes.vector[0] * kLanes};
-    for (size_t k = 1; k < kLanes; ++k) {
-      const auto place = static_cast<int64_t>(lanes.vector[k] * kLanes + k);
-      const bool is_before = lanes.most[k] == found.most && place < found.place;
-      if (lanes.most[k] > found.most || is_before) found = {lanes.most[k], place};
-    }
-    return {found.most, place_of<T>(line, kItem<T>, 0, found.most, found.place)};
-  }
-
-  template <class T, bool kColumns>
-  void compute(const Line& line) const {
-    const T one(1.0F);
-    if constexpr (kColumns) {
-      const Lanes lanes = lanes_of<T>(line);
-      std::array<int64_t, kLanes> places;
-      for (int64_t k = 0; k < line.lanes; ++k) {
-        const auto lane = static_cast<size_t>(k);
-        places[lane] = place_of<T>(line, line.in[0].step, k, lanes.most[lane], lanes.vector[lane]);
-      }
-      for (int64_t i = 0; i < line.count; ++i) {
-        std::memset(line.out + i * line.out_step, 0, static_cast<size_t>(line.lanes) * sizeof(T));
-      }
-      for (int64_t k = 0; k < line.lanes; ++k) {
-        const int64_t place = std::max<int64_t>(0, places[static_cast<size_t>(k)]);
-        store(line.out + place * line.out_step + k * kItem<T>, one);
-      }
-    } else {
-      const int64_t place = std::max<int64_t>(0, first_of<T>(line).place);
-      std::memset(line.out, 0, static_cast<size_t>(line.elements) * sizeof(T));
-      store(line.out + place * kItem<T>, one);
-    }
-  }
-
- private:
-  template <class T>
-  static constexpr auto kItem = static_cast<int64_t>(sizeof(T));
-
-  // The largest of each lane, and the first vector that has it.
-  struct Lanes {
-    SixteenSingles most;
-    std::array<uint32_t, kLanes> vector;
-  };
-  template <class T>
-  static Lanes lanes_of(const Line& line) {
-    Singles most[kSingleParts];
-    SingleBits first[kSingleParts]{};
-    std::fill_n(most, kSingleParts, Singles{} - std::numeric_limits<float>::infinity());
-    for_singles<T>(line, [&](int64_t i, int64_t p, Singles x) ANYDML_INLINE_LAMBDA {
-      const auto is_larger = x > most[p];
-      most[p] = is_larger ? x : most[p];
-      first[p] = is_larger ? SingleBits{} + static_cast<uint32_t>(i) : first[p];
-    });
-    Lanes found;
-#pragma GCC unroll 16
-    for (int64_t p = 0; p < kSingleParts; ++p) {
-      put_part_of(found.most, p, most[p]);
-      std::memcpy(found.vector.data() + p * kSingleLanes, &first[p], sizeof(first[p]));
-    }
-    return found;
-  }
-
-  // Where nothing is larger than the lowest number, that of the first number.
-  template <class T>
-  static int64_t place_of(const Line& line, int64_t step, int64_t lane, float most, int64_t place) {
-    if (most > -std::numeric_limits<float>::infinity()) return place;
-    for (int64_t i = 0; i < line.elements; ++i) {
-      const auto x = widen<T, float>(line.in[0].at + i * step + lane * kItem<T>);
-      if (x == x) return i;
-    }
-    return -1;
+    const bool is_near =
+        std::ranges::all_of(rests, [](double x) { return x >= Logarithms::kLeast; }) &&
+        std::ranges::all_of(numbers_of(most), [](float x) { return std::fabs(x) <= Logarithms::kMost; });
+    const Wide logarithm = each_of(
+        [](Doubles x) ANYDML_INLINE_LAMBDA { return x <= 1.0 ? log1p_of(x) : log_of(1.0 + x); }, rest);
+    Logarithms(as_wide(most), logarithm, is_near).template take<T, true>(line);
   }
 };
 

@@ -15,7 +15,7 @@ inline constexpr int64_t kFewTiles = 64;
 inline constexpr int64_t kPartElements = 1 << 15;
 // Elements of a row of softmax up to which rows are transposed, and computed side by side: what has to be
 // done once for each row would take longer than its elements.
-inline constexpr int64_t kTurnedRow = 96;
+inline constexpr int64_t kTurnedRow = 48;
 
 // Lines below which those of kPartElements and more are cut into parts.
 inline constexpr int64_t kFewLines = 4;

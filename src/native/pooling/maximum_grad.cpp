@@ -16,7 +16,7 @@
 #include "core/layout.h"
 #include "core/registry.h"
 #include "movement/copy.h"
-#include "normalization/softmax_lines.h"
+#include "normalization/hardmax_lines.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "pooling/channels_grad.h"
