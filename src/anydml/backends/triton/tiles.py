@@ -9,6 +9,7 @@ import triton.language as tl
 
 from ...core.strided_layout import Layout
 from ..base import Declined
+from ..torch.devices import is_interpreted
 from .launch import WIDE, next_power_of_2, too_many
 
 ELEMENTS, WIDEST = 1024, 256
@@ -32,6 +33,9 @@ class Tiles(NamedTuple):
 
 def tiles_of(rows: int, columns: int, elements: int = 0) -> Tiles | Declined:
     """Of so many rows and columns, each of a program."""
+    if is_interpreted():
+        # Which takes as long for a program as for many elements.
+        elements = 8 * (elements or ELEMENTS)
     wide = min(WIDEST, next_power_of_2(columns))
     high = min(max(1, (elements or ELEMENTS) // wide), next_power_of_2(rows))
     blocks = -(-columns // wide)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from ..loops import apart, quotient
 from ..reduction.kernels import decomposed
 
 
@@ -19,35 +20,50 @@ def _index_within(index, size):
 
 @triton.jit
 def mark_elements(
-    indices, latest, count, size, axis_step, sizes, index_steps, place_steps,
-    DIMENSION: tl.constexpr, LOOPS: tl.constexpr, BLOCK: tl.constexpr, INDEX: tl.constexpr,
+    indices, updates, latest, y, count, size, axis_step, y_axis, sizes, multipliers, shifts, index_steps, place_steps,
+    update_steps, y_steps, PART: tl.constexpr, DIMENSION: tl.constexpr, LOOPS: tl.constexpr, BLOCK: tl.constexpr,
+    INDEX: tl.constexpr,
 ):  # fmt: skip
-    """Of each update its index along the axis, which is loop number DIMENSION, to the place that it names."""
+    """Of each update its index along the axis, which is loop number DIMENSION, to the place that it names; where PART
+    is CLEAR -1, and where it is WRITE the update to the output, if the place has its number."""
     at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
     mask = at < count
     number = at
     for i in tl.static_range(DIMENSION):
-        number = number // sizes[i]
-    number = number % sizes[DIMENSION]
-    index = tl.load(indices + decomposed(at, sizes, index_steps, LOOPS), mask=mask, other=0).to(tl.int64)
+        number = quotient(number, sizes[i], multipliers[i], shifts[i])
+    number = number - quotient(number, sizes[DIMENSION], multipliers[DIMENSION], shifts[DIMENSION]) * sizes[DIMENSION]
+    index_at = apart(at, sizes, multipliers, shifts, index_steps, LOOPS)
+    index = tl.load(indices + index_at, mask=mask, other=0).to(tl.int64)
     index = _index_within(index, size).to(INDEX)
-    place = decomposed(at, sizes, place_steps, LOOPS) + index * axis_step
-    tl.atomic_max(latest + place, number.to(latest.dtype.element_ty), mask=mask, sem="relaxed")
+    place = latest + (apart(at, sizes, multipliers, shifts, place_steps, LOOPS) + index * axis_step)
+    number = number.to(latest.dtype.element_ty)
+    if PART == "CLEAR":
+        tl.store(place, number * 0 - 1, mask=mask)
+    elif PART == "MARK":
+        tl.atomic_max(place, number, mask=mask, sem="relaxed")
+    else:
+        is_last = mask & (tl.load(place, mask=mask, other=-1) == number)
+        update_at = apart(at, sizes, multipliers, shifts, update_steps, LOOPS)
+        update = tl.load(updates + update_at, mask=is_last, other=0)
+        y_at = apart(at, sizes, multipliers, shifts, y_steps, LOOPS) + index * y_axis
+        tl.store(y + y_at, update, mask=is_last)
 
 
 @triton.jit
 def take_elements(
-    x, updates, latest, y, count, update_step, sizes, x_steps, update_steps, y_steps,
+    x, updates, latest, y, count, update_step, sizes, multipliers, shifts, x_steps, update_steps, y_steps,
     LOOPS: tl.constexpr, BLOCK: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
     at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
     mask = at < count
     number = tl.load(latest + at, mask=mask, other=-1)
     is_update = number >= 0
-    before = tl.load(x + decomposed(at, sizes, x_steps, LOOPS), mask=mask & (number < 0), other=0)
-    place = decomposed(at, sizes, update_steps, LOOPS) + number.to(INDEX) * update_step
+    before_at = apart(at, sizes, multipliers, shifts, x_steps, LOOPS)
+    before = tl.load(x + before_at, mask=mask & (number < 0), other=0)
+    place = apart(at, sizes, multipliers, shifts, update_steps, LOOPS) + number.to(INDEX) * update_step
     after = tl.load(updates + place, mask=mask & is_update, other=0)
-    tl.store(y + decomposed(at, sizes, y_steps, LOOPS), tl.where(is_update, after, before), mask=mask)
+    y_at = apart(at, sizes, multipliers, shifts, y_steps, LOOPS)
+    tl.store(y + y_at, tl.where(is_update, after, before), mask=mask)
 
 
 @triton.jit

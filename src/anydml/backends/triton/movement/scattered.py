@@ -14,6 +14,7 @@ from ....operators.schema import OperatorDesc, OperatorSpec
 from ....operators.specs.gather_nd import dimensions_of
 from ...base import Declined
 from ...torch.tensors import TYPES
+from ..division import divisors
 from ..launch import BITS, WIDE, Launch, Planned, Tensors, between_elements, too_many
 from ..tiles import index_type, steps_of, tiles_of
 from . import scatter_kernels
@@ -23,6 +24,8 @@ BLOCK = 1024
 """Elements of a program."""
 TILE = 2048
 """Likewise where slices are copied."""
+FEW = 4
+"""Elements for each update, from which on only the places that updates name are looked at."""
 
 
 def plan(
@@ -64,35 +67,57 @@ def _elements(
     of_x, of_indices, of_updates, of_y = map(steps_of, (x, indices, updates, y))
     places = _packed(y.sizes)
     along, update_step = places[axis], of_updates[axis]
-    marking = [of_indices, [0 if i == axis else step for i, step in enumerate(places)]]
-    taking = [of_x, [0 if i == axis else step for i, step in enumerate(of_updates)], of_y]
-    loops, kept = _folded(indices.sizes, marking, axis)
+    without_axis = [[0 if i == axis else step for i, step in enumerate(each)] for each in (places, of_updates, of_y)]
     index = index_type((x, indices, updates, y), max(*programs) * BLOCK)
     moved, numbers = BITS[y.dtype.itemsize], torch.int64 if length >= WIDE else torch.int32
+    bits = POINTED[moved]
     constants = {"BLOCK": BLOCK, "INDEX": index}
-    mark = Launch(
-        scatter_kernels.mark_elements,
-        programs[1],
-        (marked, x.sizes[axis], along, *_columns(loops, 2)),
-        {"DIMENSION": len(loops) - 1 - kept, "LOOPS": len(loops), **constants},
-    )
-    loops, _ = _folded(y.sizes, taking, axis)
+    loops, kept = _folded(indices.sizes, [of_indices, without_axis[0], of_updates, without_axis[2]], axis)
+    sizes, *steps = _columns(loops, 4)
+
+    def marking(part: str) -> Launch:
+        return Launch(
+            scatter_kernels.mark_elements,
+            programs[1],
+            (marked, x.sizes[axis], along, of_y[axis], sizes, *divisors(sizes), *steps),
+            {"PART": part, "DIMENSION": len(loops) - 1 - kept, "LOOPS": len(loops), **constants},
+            (None, bits, None, bits),
+        )
+
+    mark = marking("MARK")
+    types = [TYPES[indices.type], moved, numbers, moved]
+    words = f"{marked} updates of {count} elements, the last one of each"
+    if marked * FEW <= count:
+        clear, write = marking("CLEAR"), marking("WRITE")
+
+        def run_few(inputs: Tensors, outputs: Tensors) -> None:
+            x, indices, updates = inputs
+            (y,) = outputs
+            latest = torch.empty((count,), dtype=numbers, device=device)
+            clear(indices, updates, latest, y)
+            mark(indices, updates, latest, y)
+            y.view(moved).copy_(x.view(moved))
+            write(indices, updates, latest, y)
+
+        return Planned(f"{words}, behind a copy", run_few, [(each, types) for each in (clear, mark, write)])
+
+    taken, _ = _folded(y.sizes, [of_x, without_axis[1], of_y], axis)
+    taken_sizes, *taken_steps = _columns(taken, 3)
     take = Launch(
         scatter_kernels.take_elements,
         programs[0],
-        (count, update_step, *_columns(loops, 3)),
-        {"LOOPS": len(loops), **constants},
-        (POINTED[moved], POINTED[moved], None, POINTED[moved]),
+        (count, update_step, taken_sizes, *divisors(taken_sizes), *taken_steps),
+        {"LOOPS": len(taken), **constants},
+        (bits, bits, None, bits),
     )
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         x, indices, updates = inputs
         latest = torch.full((count,), -1, dtype=numbers, device=device)
-        mark(indices, latest)
+        mark(indices, updates, latest, outputs[0])
         take(x, updates, latest, outputs[0])
 
-    launches = (mark, [TYPES[indices.type], numbers]), (take, [moved, moved, numbers, moved])
-    return Planned(f"{marked} updates of {count} elements, the last one of each", run, launches)
+    return Planned(words, run, ((mark, types), (take, [moved, moved, numbers, moved])))
 
 
 def _points(

@@ -16,6 +16,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from ..loops import apart
 from ..reduction.kernels import along_lines, decomposed
 
 
@@ -47,7 +48,7 @@ def _centre(first):
 @triton.jit
 def sum_lines(
     x, dy, mean, first_sums, second_sums, n, span, count, blocks,
-    sizes, x_steps, dy_steps, mean_steps, axis_sizes, x_along, dy_along,
+    sizes, x_steps, dy_steps, mean_steps, axis_sizes, multipliers, shifts, x_along, dy_along,
     IS_TRAINING: tl.constexpr, LOOPS: tl.constexpr, AXES: tl.constexpr, SIDE_BY_SIDE: tl.constexpr, DIM: tl.constexpr,
     LINES: tl.constexpr, DEPTH: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
@@ -68,14 +69,15 @@ def sum_lines(
     for start in range(begin, end, DEPTH):
         at = _along(start, lines, DIM, DEPTH)
         mask = within & (at < end)
-        value = tl.load(x + from_x + decomposed(at, axis_sizes, x_along, AXES), mask=mask, other=0).to(tl.float64)
+        place = from_x + apart(at, axis_sizes, multipliers, shifts, x_along, AXES)
+        value = tl.load(x + place, mask=mask, other=0).to(tl.float64)
         value = value - centre
         if IS_TRAINING:
             value = tl.where(mask, value, 0.0)
             a += value
             b += value * value
         else:
-            place = from_dy + decomposed(at, axis_sizes, dy_along, AXES)
+            place = from_dy + apart(at, axis_sizes, multipliers, shifts, dy_along, AXES)
             given = tl.load(dy + place, mask=mask, other=0).to(tl.float64)
             a += given
             b += tl.where(mask, given * value, 0.0)
@@ -88,16 +90,19 @@ def sum_lines(
 def finish_lines(
     x, mean, variance, scale, bias, first_sums, second_sums, coefficients, first_result, second_result, n, count, parts,
     sizes, x_steps, mean_steps, variance_steps, scale_steps, bias_steps, first_steps, second_steps,
-    KIND: tl.constexpr, EPSILON: tl.constexpr, LOOPS: tl.constexpr, BLOCK: tl.constexpr, INDEX: tl.constexpr,
+    KIND: tl.constexpr, EPSILON: tl.constexpr, LOOPS: tl.constexpr, BLOCK: tl.constexpr, PARTS: tl.constexpr,
+    INDEX: tl.constexpr,
 ):  # fmt: skip
     """The sums of a line's parts, its two results, and up to four numbers by which its elements are computed."""
     line = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
     within = line < count
     a = tl.zeros([BLOCK], tl.float64)
     b = tl.zeros([BLOCK], tl.float64)
-    for part in range(parts):
-        a += tl.load(first_sums + (line * 0 + part) * count + line, mask=within, other=0)
-        b += tl.load(second_sums + (line * 0 + part) * count + line, mask=within, other=0)
+    for start in range(0, parts, PARTS):
+        part = start + tl.arange(0, PARTS)[:, None] + line[None, :] * 0
+        mask = within[None, :] & (part < parts)
+        a += tl.sum(tl.load(first_sums + part * count + line[None, :], mask=mask, other=0), 0)
+        b += tl.sum(tl.load(second_sums + part * count + line[None, :], mask=mask, other=0), 0)
     number = tl.zeros([BLOCK], tl.float64) + n
     of_scale = tl.load(scale + decomposed(line, sizes, scale_steps, LOOPS), mask=within, other=0).to(tl.float64)
     to_first = first_result + decomposed(line, sizes, first_steps, LOOPS)
@@ -133,7 +138,7 @@ def finish_lines(
 @triton.jit
 def compute_lines(
     x, other, y, coefficients, n, count, blocks,
-    sizes, x_steps, other_steps, y_steps, axis_sizes, x_along, other_along, y_along,
+    sizes, x_steps, other_steps, y_steps, axis_sizes, multipliers, shifts, x_along, other_along, y_along,
     KIND: tl.constexpr, HAS_OTHER: tl.constexpr, HAS_RELU: tl.constexpr,
     LOOPS: tl.constexpr, AXES: tl.constexpr, SIDE_BY_SIDE: tl.constexpr, DIM: tl.constexpr,
     LINES: tl.constexpr, DEPTH: tl.constexpr, INDEX: tl.constexpr,
@@ -145,12 +150,13 @@ def compute_lines(
     mask = within & (at < n)
     factor = tl.load(coefficients + count + lines, mask=within, other=0)
     from_other = along_lines(lines, sizes, other_steps, LOOPS, DIM, SIDE_BY_SIDE)
-    from_other = from_other + decomposed(at, axis_sizes, other_along, AXES)
+    from_other = from_other + apart(at, axis_sizes, multipliers, shifts, other_along, AXES)
     if KIND == "GRADIENT":
         value = tl.load(other + from_other, mask=mask, other=0).to(tl.float64) * factor
     else:
         from_x = along_lines(lines, sizes, x_steps, LOOPS, DIM, SIDE_BY_SIDE)
-        value = tl.load(x + from_x + decomposed(at, axis_sizes, x_along, AXES), mask=mask, other=0).to(tl.float64)
+        place = from_x + apart(at, axis_sizes, multipliers, shifts, x_along, AXES)
+        value = tl.load(x + place, mask=mask, other=0).to(tl.float64)
         value = value - tl.load(coefficients + lines, mask=within, other=0)
         third = tl.load(coefficients + count * 2 + lines, mask=within, other=0)
         if KIND == "TRAINING":
@@ -163,5 +169,6 @@ def compute_lines(
             value = (given - third - value * fourth) * factor
     if HAS_RELU:
         value = tl.where(value < 0, 0.0, value)
-    to_y = along_lines(lines, sizes, y_steps, LOOPS, DIM, SIDE_BY_SIDE) + decomposed(at, axis_sizes, y_along, AXES)
+    to_y = along_lines(lines, sizes, y_steps, LOOPS, DIM, SIDE_BY_SIDE)
+    to_y = to_y + apart(at, axis_sizes, multipliers, shifts, y_along, AXES)
     tl.store(y + to_y, value.to(y.dtype.element_ty), mask=mask)

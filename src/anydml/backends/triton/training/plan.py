@@ -13,6 +13,7 @@ from ....operators.schema import OperatorDesc, OperatorSpec
 from ....operators.specs.batch_training import summed_axes
 from ...base import Declined
 from ...torch.tensors import TYPES
+from ..division import divisors
 from ..launch import Launch, Planned, Tensors, between_elements, next_power_of_2, too_many
 from ..lines import Lines
 from . import kernels as training_kernels
@@ -21,12 +22,12 @@ FEW_LINES = 8
 """Adjacent lines, below which threads go along the axis."""
 ACROSS = 32
 """Lines of a tile where lines lie side by side."""
-TILE = 2048
-"""Elements of a tile."""
+TILE, WARPS = 1024, 4
+"""Elements of a tile, and the warps that share it."""
 PROGRAMS, SPAN = 2048, 8192
 """Programs that sums are cut into at most, and the least elements of one."""
-BLOCK = 64
-"""Lines that one program finishes."""
+BLOCK, PARTS = 8, 128
+"""Lines that one program finishes, and their parts that it takes at once."""
 KINDS = {
     "BATCH_NORMALIZATION_TRAINING": "TRAINING",
     "BATCH_NORMALIZATION_TRAINING_GRAD": "TRAINING_GRADIENT",
@@ -60,6 +61,7 @@ def plan(
     half = len(every) // 2
     of_lines = dict(zip(("sizes", "x", "y", *names), every[:half], strict=True))
     along = dict(zip(("sizes", "x", "y", *names), every[half:], strict=True))
+    divided = divisors(along["sizes"])
     count, n = lines.count, lines.n
     is_across = lines.adjacent >= FEW_LINES
     at_once = min(ACROSS, next_power_of_2(count)) if is_across else 1
@@ -86,9 +88,10 @@ def plan(
         blocks * parts,
         (
             *(n, span, count, blocks, of_lines["sizes"], of_lines["x"], of_lines["other"], of_lines["mean"]),
-            *(along["sizes"], along["x"], along["other"]),
+            *(along["sizes"], *divided, along["x"], along["other"]),
         ),
         {"IS_TRAINING": kind == "TRAINING", **common, **shape},
+        num_warps=WARPS,
     )
     finish = Launch(
         training_kernels.finish_lines,
@@ -97,16 +100,17 @@ def plan(
             *(n, count, parts, of_lines["sizes"], of_lines["x"], of_lines["mean"], of_lines["variance"]),
             *(of_lines["scale"], of_lines["bias"], of_lines["first"], of_lines["second"]),
         ),
-        {"KIND": kind, "EPSILON": d.Epsilon, **common, "BLOCK": BLOCK},
+        {"KIND": kind, "EPSILON": d.Epsilon, **common, "BLOCK": BLOCK, "PARTS": PARTS},
     )
     compute = Launch(
         training_kernels.compute_lines,
         programs,
         (
             *(n, count, blocks, of_lines["sizes"], of_lines["x"], of_lines["other"], of_lines["y"]),
-            *(along["sizes"], along["x"], along["other"], along["y"]),
+            *(along["sizes"], *divided, along["x"], along["other"], along["y"]),
         ),
         {"KIND": kind, "HAS_OTHER": other is not None, "HAS_RELU": activation is not None, **common, **shape},
+        num_warps=WARPS,
     )
     where = torch.device(device)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from ..loops import apart
 from ..reduction.kernels import decomposed, exponential
 
 
@@ -101,13 +102,32 @@ def logarithm(s):
 
 
 @triton.jit
+def _root_of_cube(s):
+    """s^-(3/4) of positive doubles: by singles within 2^-15, and with 1 - d = r^4 * s^3 corrected to
+    r * (1 + d / 4 + 5 / 32 * d^2). The exponent is split off, so that no single overflows."""
+    bits = s.to(tl.int64, bitcast=True)
+    exponent = ((bits >> 52) - 1023).to(tl.float32)
+    m = ((bits & 0xFFFFFFFFFFFFF) | (1023 << 52)).to(tl.float64, bitcast=True)
+    wanted = (tl.log2(m.to(tl.float32)) + exponent) * -0.75
+    whole = tl.floor(wanted)
+    r = tl.exp2(wanted - whole).to(tl.float64)
+    r = (r.to(tl.int64, bitcast=True) + (whole.to(tl.int64) << 52)).to(tl.float64, bitcast=True)
+    rs = r * s
+    d = 1 - (r * rs) * (rs * rs)
+    return r + r * d * (d * _full(s, 0.15625) + 0.25)
+
+
+@triton.jit
 def power(s, EXPONENT: tl.constexpr, IS_WHOLE: tl.constexpr, IS_ODD: tl.constexpr):
     """s^EXPONENT, which is not 0: of doubles within the error of that logarithm; of singles by those of singles."""
     size = tl.abs(s)
     if s.dtype == tl.float64:
-        product = logarithm(size) * _full(s, EXPONENT)
-        product = tl.where(product > 700.0, 700.0, product)
-        result = exponential(product, product * 0, tl.float64)
+        if EXPONENT == -0.75:
+            result = _root_of_cube(size)
+        else:
+            product = logarithm(size) * _full(s, EXPONENT)
+            product = tl.where(product > 700.0, 700.0, product)
+            result = exponential(product, product * 0, tl.float64)
     else:
         result = tl.exp2(tl.log2(size) * EXPONENT)
     if EXPONENT > 0:
@@ -146,13 +166,12 @@ def _around(
 
 @triton.jit
 def local_response(
-    x, dy, terms, y, rows, columns, blocks, before, after, length, width,
-    row_sizes, x_row_steps, dy_row_steps, y_row_steps, sizes, x_steps, dy_steps, y_steps,
+    x, dy, terms, y, rows, columns, blocks, before, after, length, width, divisor, second_divisor,
+    row_sizes, multipliers, shifts, x_row_steps, dy_row_steps, y_row_steps, x_step, dy_step, y_step,
     step, across, of_terms, terms_across,
-    PART: tl.constexpr, IS_SQUARE: tl.constexpr, BIAS: tl.constexpr, FACTOR: tl.constexpr, OF_SUM: tl.constexpr,
-    EXPONENT: tl.constexpr, IS_WHOLE: tl.constexpr, IS_ODD: tl.constexpr,
-    WIDE: tl.constexpr, LOOPS: tl.constexpr, AXES: tl.constexpr,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+    PART: tl.constexpr, IS_SQUARE: tl.constexpr, IN_COLUMNS: tl.constexpr, BIAS: tl.constexpr, FACTOR: tl.constexpr,
+    OF_SUM: tl.constexpr, EXPONENT: tl.constexpr, IS_WHOLE: tl.constexpr, IS_ODD: tl.constexpr,
+    WIDE: tl.constexpr, LOOPS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
     """With s = BIAS + FACTOR * sum of squares around an element, by PART:
 
@@ -160,17 +179,19 @@ def local_response(
         TERMS     y = dy * x * s^EXPONENT / s, in the order of rows and columns
         GRADIENT  y = dy * s^EXPONENT - OF_SUM * x * sum of terms around it, the other way round
 
-    Rows are {length, others}, or where IS_SQUARE others, and columns {width, length} then.
+    Columns are the innermost loop; IN_COLUMNS is the number of the dimension that is summed along, 1 or 2, which they
+    are, or 0. Of others the index is that of a row, divided.
     """
     program = tl.program_id(0)
     row = (program // blocks).to(INDEX) * ROWS + tl.arange(0, ROWS)[:, None]
     column = (program % blocks).to(INDEX) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     mask = (row < rows) & (column < columns)
-    if IS_SQUARE:
-        i, j = column // width, column % width
-    else:
-        i, j = row % length, row
-    at = decomposed(row, row_sizes, x_row_steps, LOOPS) + decomposed(column, sizes, x_steps, AXES)
+    i, j = column, column
+    if IN_COLUMNS != 1:
+        i = (row // divisor) % length
+    if IS_SQUARE and IN_COLUMNS != 2:
+        j = (row // second_divisor) % width
+    at = apart(row, row_sizes, multipliers, shifts, x_row_steps, LOOPS) + column * x_step
     sums = _around(x, at, mask, i, j, length, width, step, across, before, after, IS_SQUARE, "SQUARE", WIDE)
     s = sums * _full(sums, FACTOR) + _full(sums, BIAS)
     own = tl.load(x + at, mask=mask, other=0).to(WIDE)
@@ -181,12 +202,11 @@ def local_response(
     if PART == "RESULT":
         result = own * powers
     else:
-        from_dy = decomposed(row, row_sizes, dy_row_steps, LOOPS) + decomposed(column, sizes, dy_steps, AXES)
+        from_dy = apart(row, row_sizes, multipliers, shifts, dy_row_steps, LOOPS) + column * dy_step
         result = tl.load(dy + from_dy, mask=mask, other=0).to(WIDE)
         if PART == "TERMS":
             result = result * own * (powers / s)
         else:
-            place = decomposed(row, row_sizes, y_row_steps, LOOPS) + decomposed(column, sizes, y_steps, AXES)
             around = _around(
                 terms, row * columns + column, mask, i, j, length, width, of_terms, terms_across, after, before,
                 IS_SQUARE, "", WIDE,
@@ -195,5 +215,5 @@ def local_response(
     if PART == "TERMS":
         place = row * columns + column
     else:
-        place = decomposed(row, row_sizes, y_row_steps, LOOPS) + decomposed(column, sizes, y_steps, AXES)
+        place = apart(row, row_sizes, multipliers, shifts, y_row_steps, LOOPS) + column * y_step
     tl.store(y + place, result.to(y.dtype.element_ty), mask=mask)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton.language as tl
@@ -15,6 +15,7 @@ from ....operators.specs.fold import windows as windows_of_fold
 from ....operators.specs.unfold import windows as windows_of_unfold
 from ...base import Declined
 from ...torch.tensors import TYPES
+from ..division import divisors
 from ..launch import BITS, Launch, Planned, Tensors, between_elements
 from ..movement.plan import POINTED
 from ..tiles import Tiles, index_type, steps_of, tiles_of
@@ -22,6 +23,10 @@ from . import kernels as window_kernels
 
 TILE = 2048
 """Elements of a program of UNFOLD, which computes little."""
+LOCAL_TILE = FOLD_TILE = 512
+"""Likewise of local responses, and of FOLD."""
+WARPS = 4
+"""Of local responses."""
 
 
 def plan(
@@ -92,7 +97,7 @@ def _fold(desc: Any, x: Layout, y: Layout) -> Planned | Declined:
     of_x, of_y = steps_of(x)[-3:], steps_of(y)
     taps, (batch, channels) = prod(desc.WindowSizes), y.sizes[:2]
     rows, columns = batch * channels, prod(y.sizes[2:])
-    tiles = tiles_of(rows, columns)
+    tiles = tiles_of(rows, columns, FOLD_TILE)
     if isinstance(tiles, Declined):
         return tiles
     loops = [(batch, of_x[0], of_y[0]), (channels, of_x[1] * taps, of_y[1])]
@@ -132,28 +137,32 @@ def _fold(desc: Any, x: Layout, y: Layout) -> Planned | Declined:
 def _local_response(desc: Any, read: Sequence[Layout], y: Layout, device: torch.device) -> Planned | Declined:
     x, dy = read[0], read[-1]
     is_square, is_gradient = not desc.CrossChannel, len(read) > 1
-    every = [*zip(y.sizes, *map(steps_of, (x, dy, y)), strict=True)]
-    rows_of, columns_of = (every[:2], every[2:]) if is_square else ([every[0], every[1]], every[2:])
-    rows, columns = (prod(size for size, *_ in loops) for loops in (rows_of, columns_of))
-    tiles = tiles_of(rows, columns)
+    along = (2, 3) if is_square else (1,)
+    strides = [steps_of(each) for each in (x, dy, y)]
+    # In the order of memory; what is summed along is a loop of its own.
+    order = sorted(range(4), key=lambda i: -abs(strides[-1][i]))
+    loops = _loops(order, y.sizes, strides, along)
+    *rows_of, inner = loops
+    rows, columns = prod(loop.size for loop in rows_of), inner.size
+    tiles = tiles_of(rows, columns, LOCAL_TILE)
     if isinstance(tiles, Declined):
         return tiles
-    # Of the dimension that is summed along first, or alone.
-    (length, step, *_), across = every[2 if is_square else 1], every[3]
-    before, after = ((desc.LocalSize - k) // 2 for k in (1, 0))
+    # Of the dimension that is summed along first, or alone, and of the other one.
+    one, other = (next(loop for loop in loops if loop.number == i) for i in (along[0], along[-1]))
     # What lies beyond both ends is not walked to.
-    farthest = max(length, across[0] if is_square else 0) - 1
-    before, after = min(before, farthest), min(after, farthest)
-    steps_of_terms = (across[0] if is_square else columns, 1)
+    farthest = max(one.size, other.size) - 1
+    before, after = (min((desc.LocalSize - k) // 2, farthest) for k in (1, 0))
+    row_sizes, *row_steps = _columns([(loop.size, *loop.steps) for loop in rows_of] or [(1, 0, 0, 0)])
     arguments = (
-        *(rows, columns, tiles.blocks, before, after, length, across[0]),
-        *_columns(rows_of),
-        *_columns(columns_of),
-        *(step, across[1], *steps_of_terms),
+        *(rows, columns, tiles.blocks, before, after, one.size, other.size),
+        *[max(each.inside // columns, 1) for each in (one, other)],
+        *(row_sizes, *divisors(row_sizes), *row_steps, *inner.steps),
+        *(one.steps[0], other.steps[0], one.inside, other.inside),
     )
     wide = torch.float64 if x.dtype.itemsize > 2 or is_gradient else torch.float32
     constants: Mapping[str, Any] = {
         "IS_SQUARE": is_square,
+        "IN_COLUMNS": along.index(inner.number) + 1 if inner.number in along else 0,
         "BIAS": float(desc.Bias),
         "FACTOR": desc.Alpha / desc.LocalSize,
         "OF_SUM": 2 * desc.Alpha * desc.Beta / desc.LocalSize,
@@ -161,8 +170,7 @@ def _local_response(desc: Any, read: Sequence[Layout], y: Layout, device: torch.
         "IS_WHOLE": float(desc.Beta).is_integer(),
         "IS_ODD": desc.Beta % 2 == 1,
         "WIDE": tl.float64 if wide == torch.float64 else tl.float32,
-        "LOOPS": len(rows_of),
-        "AXES": len(columns_of),
+        "LOOPS": len(row_sizes),
         **tiles.shape,
         "INDEX": index_type((*read, y), max(rows, columns, rows * columns)),
     }
@@ -188,5 +196,31 @@ def _local_response(desc: Any, read: Sequence[Layout], y: Layout, device: torch.
     return Planned(f"{words}, in two passes", run_gradient, launches)
 
 
+class _Loop(NamedTuple):
+    size: int
+    steps: tuple[int, ...]
+    number: int
+    """Of the dimension; -1 of one that nothing is summed along."""
+    inside: int
+    """Elements of all loops within it."""
+
+
+def _loops(
+    order: Sequence[int], sizes: Sequence[int], strides: Sequence[Sequence[int]], along: Sequence[int]
+) -> list[_Loop]:
+    """Loops over dimensions in an order, of which those that all tensors walk as one are one."""
+    loops: list[_Loop] = []
+    for i in order:
+        steps, number = tuple([each[i] for each in strides]), i if i in along else -1
+        before = loops[-1] if loops else None
+        if number < 0 and sizes[i] == 1:
+            continue
+        if before and max(number, before.number) < 0 and before.steps == tuple([step * sizes[i] for step in steps]):
+            loops[-1] = _Loop(before.size * sizes[i], steps, -1, 1)
+        else:
+            loops.append(_Loop(sizes[i], steps, number, 1))
+    return [loop._replace(inside=prod(each.size for each in loops[n + 1 :])) for n, loop in enumerate(loops)]
+
+
 def _launch(tiles: Tiles, arguments: Sequence[Any], constants: dict[str, Any]) -> Launch:
-    return Launch(window_kernels.local_response, tiles.programs, arguments, constants)
+    return Launch(window_kernels.local_response, tiles.programs, arguments, constants, num_warps=WARPS)
