@@ -33,12 +33,14 @@ SMALL = {
     "pointwise.counted.BLOCK": 16,
     "pointwise.counted.TILE": 16,
     "regions.plan.ELEMENTS": 4,
+    "regions.plan.ELEMENTS_OF_BINS": 4,
     "regions.plan.WIDEST": 2,
     "resampling.plan.TILE": 16,
-    "training.plan.BLOCK": 2,
-    "training.plan.PARTS": 2,
-    "training.plan.SPAN": 16,
-    "training.plan.TILE": 16,
+    "resampling.plan.WIDEST": 8,
+    "training.plan.BLOCK": 4,
+    "training.plan.PARTS": 4,
+    "training.plan.SPAN": 8,
+    "training.plan.TILE": {0: 8, 1: 8},
     "windows.plan.FOLD_TILE": 16,
     "windows.plan.LOCAL_TILE": 16,
     "windows.plan.TILE": 16,
@@ -46,14 +48,16 @@ SMALL = {
 """As if tensors were large: of several programs, which reach beyond the ends."""
 
 
-@pytest.fixture(params=["", "wide", "small"])
-def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "wide":
+@pytest.fixture(params=["packed", "turned", "turned, wide", "packed, small"])
+def is_turned(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether dimensions lie the other way round; with offsets of 64 bits, or small programs."""
+    if "wide" in request.param:
         for module in ("tiles", "lines"):
             monkeypatch.setattr(f"{TRITON}.{module}.WIDE", 1)
-    if request.param == "small":
+    if "small" in request.param:
         for name, value in SMALL.items():
             monkeypatch.setattr(f"{TRITON}.{name}", value)
+    return "turned" in request.param
 
 
 def given(x: np.ndarray, is_turned: bool) -> Any:
@@ -93,15 +97,13 @@ def drawn(*shape: int, dtype: Any = np.float32) -> np.ndarray:
 
 
 @on_gpu
-@pytest.mark.usefixtures("sizes")
-@pytest.mark.parametrize("is_turned", [False, True])
-@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int64])
 def test_blocks_of_windows(dtype: Any, is_turned: bool) -> None:
     """Out of their places and back, where they overlap, have gaps, and lie on padding."""
     for windows, strides, dilations, before, behind, image in (
-        ((3, 2), (1, 3), (1, 2), (2, 0), (1, 5), (2, 3, 5, 7)),
-        ((2,), (3,), (2,), (1,), (0,), (3, 2, 11)),
-        ((2, 1, 2), (1, 2, 1), (1, 1, 1), (0, 0, 1), (0, 1, 1), (1, 2, 3, 4, 5)),
+        ((3, 2), (1, 3), (1, 2), (2, 0), (1, 5), (1, 2, 4, 5)),
+        ((2,), (3,), (2,), (1,), (0,), (2, 2, 7)),
+        ((2, 1, 2), (1, 2, 1), (1, 1, 1), (0, 0, 1), (0, 1, 1), (1, 1, 2, 3, 3)),
     ):
         counts = [
             (size + a + b - (n - 1) * step - 1) // stride + 1
@@ -119,12 +121,12 @@ def test_blocks_of_windows(dtype: Any, is_turned: bool) -> None:
 
 
 @on_gpu
-@pytest.mark.usefixtures("sizes")
-@pytest.mark.parametrize("is_turned", [False, True])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32])
-@pytest.mark.parametrize(("size", "beta"), [(1, 0.75), (4, 0.75), (5, 2.0), (3, 0.3), (2, 0.0), (900, -1.5)])
+@pytest.mark.parametrize(
+    ("dtype", "size", "beta"),
+    [(np.float32, 4, 0.75), (np.float16, 3, 0.75), (np.float32, 2, 0.3), (np.float16, 2, 0.0), (np.float32, 90, -1.0)],
+)
 def test_local_responses(dtype: Any, is_turned: bool, size: int, beta: float) -> None:
-    x = drawn(2, 5, 3, 7, dtype=dtype) * dtype(3)
+    x = drawn(1, 4, 2, 5, dtype=dtype) * dtype(3)
     tolerance = 2e-3 if dtype == np.float16 else 2e-7
     for across in (False, True):
         members = {"CrossChannel": across, "LocalSize": size, "Alpha": 0.7, "Beta": beta, "Bias": 0.5}
@@ -148,15 +150,13 @@ def test_local_responses_of_what_is_far_from_1(number: float, bias: float, alpha
 
 
 @on_gpu
-@pytest.mark.usefixtures("sizes")
-@pytest.mark.parametrize("is_turned", [False, True])
-@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize("mode", InterpolationMode)
 def test_resampling(dtype: Any, is_turned: bool, mode: InterpolationMode) -> None:
     """Of dimensions that grow and shrink, by few elements and by many; of channels last, too."""
-    x = drawn(2, 7, 9, 3, dtype=dtype)
-    tolerance = 1e-3 if dtype == np.float16 else 1e-7
-    for scales in ((1, 2, 1.5, 1), (1, 0.4, 1, 1), (1.5, 0.3, 0.7, 2), (1, 1, 1, 7 / 3)):
+    x = drawn(2, 4, 5, 3, dtype=dtype)
+    tolerance = 1e-7
+    for scales in ((1, 2, 1.5, 1), (1.5, 0.25, 0.7, 2)):
         shape = tuple([max(int(size * scale), 1) for size, scale in zip(x.shape, scales, strict=True)])
         offsets = {"InputPixelOffsets": (0.5, 0.5, 0.25, 0), "OutputPixelOffsets": (-0.5, -0.5, 0, 0)}
         members = {"InterpolationMode": mode, "Scales": scales, **offsets}
@@ -185,22 +185,20 @@ def test_what_is_not_there_adds_nothing() -> None:
 
 
 @on_gpu
-@pytest.mark.usefixtures("sizes")
-@pytest.mark.parametrize("is_turned", [False, True])
-@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.int64])
-@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint32])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+@pytest.mark.parametrize("kind", [np.int64, np.uint32])
 def test_the_last_update_counts(dtype: Any, kind: Any, is_turned: bool) -> None:
     """Of many for each place, and of few in all."""
     random = np.random.default_rng(3)
-    x = drawn(4, 9, 7, dtype=dtype)
+    x = drawn(3, 4, 5, dtype=dtype)
     least = 0 if kind == np.uint32 else -1
     for axis in range(3):
-        for count in (1, 2, 60):
+        for count in (1, 12):
             shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
             indices = random.integers(least * x.shape[axis], x.shape[axis], shape).astype(kind)
             inputs = {"InputTensor": x, "IndicesTensor": indices, "UpdatesTensor": drawn(*shape, dtype=dtype)}
             check("SCATTER_ELEMENTS", inputs, {"OutputTensor": (x.shape, dtype)}, is_turned, Axis=axis)
-    for count, coordinates in ((3, 1), (50, 2), (5, 3), (400, 3)):
+    for count, coordinates in ((3, 1), (20, 2), (50, 3)):
         limits = np.array(x.shape[:coordinates])
         indices = random.integers(least * limits, limits, (1, count, coordinates)).astype(kind)
         shape = (1,) * (coordinates - 1) + (count,) + x.shape[coordinates:]
@@ -211,13 +209,12 @@ def test_the_last_update_counts(dtype: Any, kind: Any, is_turned: bool) -> None:
 
 
 @on_gpu
-@pytest.mark.usefixtures("sizes")
-@pytest.mark.parametrize("is_turned", [False, True])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32])
-@pytest.mark.parametrize("shape", [(3, 5, 4, 7), (2, 40, 1, 3), (1, 1, 1, 90), (2, 3, 0, 0)])
+@pytest.mark.parametrize(
+    ("dtype", "shape"), [(np.float32, (2, 3, 2, 4)), (np.float16, (1, 1, 1, 30)), (np.float32, (2, 2, 0, 0))]
+)
 def test_batch_normalisation_in_training(dtype: Any, is_turned: bool, shape: tuple[int, ...]) -> None:
-    x = drawn(*[size or 6 for size in shape], dtype=dtype)
-    parameters = (1, x.shape[1], 1, 1) if all(shape) else (1, x.shape[1], 6, 1)
+    x = drawn(*[size or 3 for size in shape], dtype=dtype)
+    parameters = (1, x.shape[1], 1, 1) if all(shape) else (1, x.shape[1], 3, 1)
     scale, mean = drawn(*parameters, dtype=dtype), drawn(*parameters, dtype=dtype)
     variance = np.abs(mean) + dtype(0.5)
     tolerance = 2e-3 if dtype == np.float16 else 1e-6
@@ -237,18 +234,16 @@ def test_batch_normalisation_in_training(dtype: Any, is_turned: bool, shape: tup
 
 
 @on_gpu
-@pytest.mark.usefixtures("sizes")
-@pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize("mode", InterpolationMode)
 def test_regions(is_turned: bool, mode: InterpolationMode) -> None:
     """Within the image, across its ends, backward, of no number, and of no image."""
-    x = drawn(2, 3, 8, 9)
-    regions = [[1, 2, 7, 6], [-4, -3, 12, 20], [6, 5, 1, 0.5], [np.nan, 0, 3, 4], [0, 0, np.inf, 2], [3, 3, 3.25, 3]]
-    rois, batch = np.float32(regions), np.uint32([0, 1, 1, 0, 0, 7])
+    x = drawn(2, 2, 5, 6)
+    regions = [[1, 2, 5, 4], [-4, -3, 8, 12], [4, 5, 1, 0.5], [np.nan, 0, 3, 4], [0, 0, np.inf, 2], [3, 3, 3.25, 3]]
+    rois, batch = np.float32(regions), np.uint32([0, 1, 1, 0, 0, 1])
     inputs = {"InputTensor": x, "ROITensor": rois, "BatchIndicesTensor": batch}
-    output = {"OutputTensor": ((6, 3, 3, 5), np.float32)}
+    output = {"OutputTensor": ((6, 2, 2, 3), np.float32)}
     for function in (ReduceFunction.AVERAGE, ReduceFunction.MAX):
-        for most, is_corner in ((2, False), (1, True), (3, True), (2**32 - 1, False)):
+        for most, is_corner in ((1, True), (2**32 - 1, False)):
             members = {
                 **{
                     "ReductionFunction": function,
@@ -260,14 +255,13 @@ def test_regions(is_turned: bool, mode: InterpolationMode) -> None:
                 **{"MinimumSamplesPerOutput": 1, "MaximumSamplesPerOutput": most, "AlignRegionsToCorners": is_corner},
             }
             check("ROI_ALIGN1", inputs, output, is_turned, 1e-6, **members)
-    five = np.concatenate([batch[:, None].astype(np.float32), rois], 1)[None, None]
+    numbers = np.float32([[0], [1], [1], [0], [0.5], [7]])
+    five = np.concatenate([numbers, rois], 1)[None, None]
     inputs = {"InputTensor": x, "ROITensor": five}
-    check("ROI_POOLING", inputs, output, is_turned, SpatialScale=0.75, PooledSize=DML_SIZE_2D(Width=5, Height=3))
+    check("ROI_POOLING", inputs, output, is_turned, SpatialScale=0.75, PooledSize=DML_SIZE_2D(Width=3, Height=2))
 
 
 @on_gpu
-@pytest.mark.usefixtures("sizes")
-@pytest.mark.parametrize("is_turned", [False, True])
 def test_elements_by_their_places(is_turned: bool) -> None:
     for dtype, start, delta in (
         (np.float32, 0.1, -0.3),
@@ -280,8 +274,8 @@ def test_elements_by_their_places(is_turned: bool) -> None:
             "ValueStart": start,
             "ValueDelta": delta,
         }
-        check("FILL_VALUE_SEQUENCE", {}, {"OutputTensor": ((3, 5, 7), dtype)}, is_turned, **members)
+        check("FILL_VALUE_SEQUENCE", {}, {"OutputTensor": ((2, 3, 5), dtype)}, is_turned, **members)
     for channels, bias in ((1, (0.3,)), (3, (0.1, -0.2, 5.0))):
-        x = drawn(2, channels, 5, 7)
+        x = drawn(2, channels, 3, 5)
         output = {"OutputTensor": (x.shape, np.float32)}
         check("VALUE_SCALE_2D", {"InputTensor": x}, output, is_turned, 1e-7, Scale=0.7, Bias=bias)

@@ -31,12 +31,12 @@ class Tiles(NamedTuple):
         return {"ROWS": self.rows, "COLUMNS": self.columns}
 
 
-def tiles_of(rows: int, columns: int, elements: int = 0) -> Tiles | Declined:
+def tiles_of(rows: int, columns: int, elements: int = 0, widest: int = 0) -> Tiles | Declined:
     """Of so many rows and columns, each of a program."""
     if is_interpreted():
         # Which takes as long for a program as for many elements.
         elements = 8 * (elements or ELEMENTS)
-    wide = min(WIDEST, next_power_of_2(columns))
+    wide = min(widest or WIDEST, next_power_of_2(columns))
     high = min(max(1, (elements or ELEMENTS) // wide), next_power_of_2(rows))
     blocks = -(-columns // wide)
     programs = blocks * -(-rows // high)

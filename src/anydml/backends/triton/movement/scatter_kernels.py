@@ -20,12 +20,10 @@ def _index_within(index, size):
 
 @triton.jit
 def mark_elements(
-    indices, updates, latest, y, count, size, axis_step, y_axis, sizes, multipliers, shifts, index_steps, place_steps,
-    update_steps, y_steps, PART: tl.constexpr, DIMENSION: tl.constexpr, LOOPS: tl.constexpr, BLOCK: tl.constexpr,
-    INDEX: tl.constexpr,
+    indices, latest, count, size, axis_step, sizes, multipliers, shifts, index_steps, place_steps,
+    DIMENSION: tl.constexpr, LOOPS: tl.constexpr, BLOCK: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
-    """Of each update its index along the axis, which is loop number DIMENSION, to the place that it names; where PART
-    is CLEAR -1, and where it is WRITE the update to the output, if the place has its number."""
+    """Of each update its index along the axis, which is loop number DIMENSION, to the place that it names."""
     at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
     mask = at < count
     number = at
@@ -35,18 +33,8 @@ def mark_elements(
     index_at = apart(at, sizes, multipliers, shifts, index_steps, LOOPS)
     index = tl.load(indices + index_at, mask=mask, other=0).to(tl.int64)
     index = _index_within(index, size).to(INDEX)
-    place = latest + (apart(at, sizes, multipliers, shifts, place_steps, LOOPS) + index * axis_step)
-    number = number.to(latest.dtype.element_ty)
-    if PART == "CLEAR":
-        tl.store(place, number * 0 - 1, mask=mask)
-    elif PART == "MARK":
-        tl.atomic_max(place, number, mask=mask, sem="relaxed")
-    else:
-        is_last = mask & (tl.load(place, mask=mask, other=-1) == number)
-        update_at = apart(at, sizes, multipliers, shifts, update_steps, LOOPS)
-        update = tl.load(updates + update_at, mask=is_last, other=0)
-        y_at = apart(at, sizes, multipliers, shifts, y_steps, LOOPS) + index * y_axis
-        tl.store(y + y_at, update, mask=is_last)
+    place = apart(at, sizes, multipliers, shifts, place_steps, LOOPS) + index * axis_step
+    tl.atomic_max(latest + place, number.to(latest.dtype.element_ty), mask=mask, sem="relaxed")
 
 
 @triton.jit

@@ -24,8 +24,6 @@ BLOCK = 1024
 """Elements of a program."""
 TILE = 2048
 """Likewise where slices are copied."""
-FEW = 4
-"""Elements for each update, from which on only the places that updates name are looked at."""
 
 
 def plan(
@@ -67,40 +65,19 @@ def _elements(
     of_x, of_indices, of_updates, of_y = map(steps_of, (x, indices, updates, y))
     places = _packed(y.sizes)
     along, update_step = places[axis], of_updates[axis]
-    without_axis = [[0 if i == axis else step for i, step in enumerate(each)] for each in (places, of_updates, of_y)]
+    without_axis = [[0 if i == axis else step for i, step in enumerate(each)] for each in (places, of_updates)]
     index = index_type((x, indices, updates, y), max(*programs) * BLOCK)
     moved, numbers = BITS[y.dtype.itemsize], torch.int64 if length >= WIDE else torch.int32
     bits = POINTED[moved]
     constants = {"BLOCK": BLOCK, "INDEX": index}
-    loops, kept = _folded(indices.sizes, [of_indices, without_axis[0], of_updates, without_axis[2]], axis)
-    sizes, *steps = _columns(loops, 4)
-
-    def marking(part: str) -> Launch:
-        return Launch(
-            scatter_kernels.mark_elements,
-            programs[1],
-            (marked, x.sizes[axis], along, of_y[axis], sizes, *divisors(sizes), *steps),
-            {"PART": part, "DIMENSION": len(loops) - 1 - kept, "LOOPS": len(loops), **constants},
-            (None, bits, None, bits),
-        )
-
-    mark = marking("MARK")
-    types = [TYPES[indices.type], moved, numbers, moved]
-    words = f"{marked} updates of {count} elements, the last one of each"
-    if marked * FEW <= count:
-        clear, write = marking("CLEAR"), marking("WRITE")
-
-        def run_few(inputs: Tensors, outputs: Tensors) -> None:
-            x, indices, updates = inputs
-            (y,) = outputs
-            latest = torch.empty((count,), dtype=numbers, device=device)
-            clear(indices, updates, latest, y)
-            mark(indices, updates, latest, y)
-            y.view(moved).copy_(x.view(moved))
-            write(indices, updates, latest, y)
-
-        return Planned(f"{words}, behind a copy", run_few, [(each, types) for each in (clear, mark, write)])
-
+    loops, kept = _folded(indices.sizes, [of_indices, without_axis[0]], axis)
+    sizes, *steps = _columns(loops, 2)
+    mark = Launch(
+        scatter_kernels.mark_elements,
+        programs[1],
+        (marked, x.sizes[axis], along, sizes, *divisors(sizes), *steps),
+        {"DIMENSION": len(loops) - 1 - kept, "LOOPS": len(loops), **constants},
+    )
     taken, _ = _folded(y.sizes, [of_x, without_axis[1], of_y], axis)
     taken_sizes, *taken_steps = _columns(taken, 3)
     take = Launch(
@@ -114,10 +91,11 @@ def _elements(
     def run(inputs: Tensors, outputs: Tensors) -> None:
         x, indices, updates = inputs
         latest = torch.full((count,), -1, dtype=numbers, device=device)
-        mark(indices, updates, latest, outputs[0])
+        mark(indices, latest)
         take(x, updates, latest, outputs[0])
 
-    return Planned(words, run, ((mark, types), (take, [moved, moved, numbers, moved])))
+    launches = (mark, [TYPES[indices.type], numbers]), (take, [moved, moved, numbers, moved])
+    return Planned(f"{marked} updates of {count} elements, the last one of each", run, launches)
 
 
 def _points(

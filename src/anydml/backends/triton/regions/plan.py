@@ -15,8 +15,8 @@ from ..launch import MOST, Launch, Planned, Tensors, between_elements, next_powe
 from ..tiles import index_type, steps_of
 from . import kernels as region_kernels
 
-WIDEST, ELEMENTS = 32, 256
-"""Columns of a program at most, and its elements."""
+WIDEST, ELEMENTS, ELEMENTS_OF_BINS = 32, 128, 1024
+"""Columns of a program at most, and its elements; of ROI_POOLING."""
 
 
 def plan(
@@ -30,7 +30,8 @@ def plan(
         return declined
     (images, channels, height, width), (regions, _, out_height, out_width) = x.sizes, y.sizes
     columns = min(WIDEST, next_power_of_2(out_width))
-    deep = min(next_power_of_2(channels), max(1, ELEMENTS // columns))
+    elements = ELEMENTS_OF_BINS if spec.name == "ROI_POOLING" else ELEMENTS
+    deep = min(next_power_of_2(channels), max(1, elements // columns))
     blocks = -(-channels // deep), -(-out_width // columns)
     programs = regions * out_height * blocks[0] * blocks[1]
     declined = too_many(programs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import frexp, prod
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,10 @@ from ..movement import plan as movement
 from ..tiles import index_type, steps_of, tiles_of
 from .source import UNROLLED, Loop, generated
 
-TILE, WARPS = 512, 1
-"""Elements of a program, and its warps: a thread has several rows of a column, whose table is read once."""
+TILE, WARPS, WIDEST = 512, 1, 128
+"""Elements of a program, its warps and columns: a thread has several rows of a column, whose table is read once."""
+MANY, WARPS_OF_MANY, WIDEST_OF_MANY = 5, 4, 256
+"""Others that an element is made of, from which on there are more of these, as a thread holds fewer then."""
 FEW = 16
 """Elements of the innermost loop, such as channels, that belong to the loop around them, whose table has them all."""
 
@@ -46,7 +48,10 @@ def plan(
         if d.InterpolationMode == InterpolationMode.NEAREST_NEIGHBOR:
             return movement.plan(spec, desc, inputs, outputs, device)
         taps, copies = image.taps_of_upsample(d), False
-        result = f"({{y}} / {image.divisor_of_upsample(d)!r}).to(y.dtype.element_ty)"
+        divisor = image.divisor_of_upsample(d)
+        # A power of 2 has a reciprocal that is no other number.
+        divided = f"* {1 / divisor!r}" if frexp(divisor)[0] == 0.5 else f"/ {divisor!r}"
+        result = f"({{y}} {divided}).to(y.dtype.element_ty)"
     else:
         taps, copies = resample.taps_of(d), resample.copies(d)
         if y.dtype.kind != "f":
@@ -64,7 +69,8 @@ def plan(
         return Declined("it is a copy")
     (*outer, inner) = loops
     rows = prod(loop.size for loop in outer)
-    tiles = tiles_of(rows, inner.size, TILE)
+    is_many = prod(most for _, most in summed) >= MANY
+    tiles = tiles_of(rows, inner.size, TILE, WIDEST_OF_MANY if is_many else WIDEST)
     if isinstance(tiles, Declined):
         return tiles
     multipliers, shifts = divisors([loop.size for loop in loops])
@@ -82,7 +88,7 @@ def plan(
         ),
         {**tiles.shape, "INDEX": index},
         (moved, None, None, moved) if copies else (),
-        num_warps=WARPS,
+        num_warps=WARPS_OF_MANY if is_many else WARPS,
     )
     where = torch.device(device)
     of_numbers, of_weights = (torch.from_numpy(each).to(where) for each in (numbers, weights))

@@ -22,9 +22,9 @@ FEW_LINES = 8
 """Adjacent lines, below which threads go along the axis."""
 ACROSS = 32
 """Lines of a tile where lines lie side by side."""
-TILE, WARPS = 1024, 4
-"""Elements of a tile, and the warps that share it."""
-PROGRAMS, SPAN = 2048, 8192
+TILE, WARPS = {0: 1024, 1: 2048}, {0: 4, 1: 8}
+"""Elements of a tile, and the warps that share it: where lines lie side by side, and where they do not."""
+PROGRAMS, SPAN = 1024, 8192
 """Programs that sums are cut into at most, and the least elements of one."""
 BLOCK, PARTS = 8, 128
 """Lines that one program finishes, and their parts that it takes at once."""
@@ -65,10 +65,11 @@ def plan(
     count, n = lines.count, lines.n
     is_across = lines.adjacent >= FEW_LINES
     at_once = min(ACROSS, next_power_of_2(count)) if is_across else 1
-    depth = min(TILE // at_once, next_power_of_2(n))
+    dim = 0 if is_across else 1
+    depth = min(TILE[dim] // at_once, next_power_of_2(n))
     if not is_across:
         # Short lines are several of a tile.
-        at_once = min(TILE // depth, next_power_of_2(count))
+        at_once = min(TILE[dim] // depth, next_power_of_2(count))
     blocks = -(-count // at_once)
     parts, span = _cut(blocks, n, depth, at_once * n)
     programs = blocks * -(-n // depth)
@@ -79,7 +80,7 @@ def plan(
     shape = {
         "AXES": len(lines.axis),
         "SIDE_BY_SIDE": lines.is_side_by_side and lines.loops[0].others[0] == 1,
-        "DIM": 0 if is_across else 1,
+        "DIM": dim,
         "LINES": at_once,
         "DEPTH": depth,
     }
@@ -91,7 +92,7 @@ def plan(
             *(along["sizes"], *divided, along["x"], along["other"]),
         ),
         {"IS_TRAINING": kind == "TRAINING", **common, **shape},
-        num_warps=WARPS,
+        num_warps=WARPS[dim],
     )
     finish = Launch(
         training_kernels.finish_lines,
@@ -110,7 +111,7 @@ def plan(
             *(along["sizes"], *divided, along["x"], along["other"], along["y"]),
         ),
         {"KIND": kind, "HAS_OTHER": other is not None, "HAS_RELU": activation is not None, **common, **shape},
-        num_warps=WARPS,
+        num_warps=WARPS[dim],
     )
     where = torch.device(device)
 

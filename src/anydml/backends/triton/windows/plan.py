@@ -25,8 +25,8 @@ TILE = 2048
 """Elements of a program of UNFOLD, which computes little."""
 LOCAL_TILE = FOLD_TILE = 512
 """Likewise of local responses, and of FOLD."""
-WARPS = 4
-"""Of local responses."""
+WARPS, WARPS_OF_MANY = 2, 4
+"""Of local responses along channels; of those in squares, and of gradients."""
 
 
 def plan(
@@ -223,4 +223,6 @@ def _loops(
 
 
 def _launch(tiles: Tiles, arguments: Sequence[Any], constants: dict[str, Any]) -> Launch:
-    return Launch(window_kernels.local_response, tiles.programs, arguments, constants, num_warps=WARPS)
+    is_little = constants["PART"] == "RESULT" and not constants["IS_SQUARE"]
+    warps = WARPS if is_little else WARPS_OF_MANY
+    return Launch(window_kernels.local_response, tiles.programs, arguments, constants, num_warps=warps)
