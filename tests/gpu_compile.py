@@ -41,7 +41,10 @@ class Driver:
         return GPUTarget("cuda", 90, 32)
 
 
-FEW = ".reduction.plan", ".normalization.lines", ".movement.plan", ".movement.placed"
+FEW = (
+    *(".reduction.plan", ".normalization.lines", ".movement.plan", ".movement.placed", ".movement.scattered"),
+    *(".pointwise.counted", ".regions.plan", ".resampling.plan", ".training.plan", ".windows.plan"),
+)
 """Modules of which one case of each operator is enough."""
 
 compiled: list[str] = []

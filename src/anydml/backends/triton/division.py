@@ -1,6 +1,8 @@
-"""Division by a multiplication, by the method of Granlund and Montgomery, in generated kernels."""
+"""Division by a multiplication, by the method of Granlund and Montgomery, in kernels."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def magic(divisor: int) -> tuple[int, int]:
@@ -18,3 +20,9 @@ def quotient(number: str, multiplier: str, shift: str) -> str:
     factor = f"tl.full([BLOCK], {multiplier}, tl.int32).to(tl.uint32, bitcast=True)"
     unsigned = f"{number}.to(tl.uint32, bitcast=True)"
     return f"((tl.umulhi({unsigned}, {factor}) + {unsigned}) >> {shift}).to(tl.int32, bitcast=True)"
+
+
+def divisors(sizes: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Multipliers and shifts for loops of these sizes, as `apart` takes them."""
+    multipliers, shifts = zip(*[magic(size) if size < 1 << 31 else (0, 0) for size in sizes], strict=True)
+    return multipliers, shifts

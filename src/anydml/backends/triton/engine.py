@@ -45,8 +45,18 @@ KERNELS = {
     **dict.fromkeys(("SLICE", "SLICE1", "SLICE_GRAD", "SPLIT", "TILE", "PADDING", "PADDING1"), ".movement.plan"),
     **dict.fromkeys(("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", "SPACE_TO_DEPTH", "SPACE_TO_DEPTH1"), ".movement.plan"),
     **dict.fromkeys(("GATHER", "GATHER_ELEMENTS", "GATHER_ND", "GATHER_ND1"), ".movement.plan"),
-    **dict.fromkeys(("FILL_VALUE_CONSTANT", "UPSAMPLE_2D", "CAST"), ".movement.plan"),
+    **dict.fromkeys(("FILL_VALUE_CONSTANT", "CAST"), ".movement.plan"),
     **dict.fromkeys(("ONE_HOT", "DIAGONAL_MATRIX", "DIAGONAL_MATRIX1", "REVERSE_SUBSEQUENCES"), ".movement.placed"),
+    **dict.fromkeys(("SCATTER_ELEMENTS", "SCATTER_ND"), ".movement.scattered"),
+    **dict.fromkeys(("FILL_VALUE_SEQUENCE", "VALUE_SCALE_2D"), ".pointwise.counted"),
+    **dict.fromkeys(("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "UPSAMPLE_2D"), ".resampling.plan"),
+    **dict.fromkeys(("RESAMPLE_GRAD", "RESAMPLE_GRAD1"), ".resampling.plan"),
+    **dict.fromkeys(("ROI_ALIGN", "ROI_ALIGN1", "ROI_POOLING"), ".regions.plan"),
+    **dict.fromkeys(
+        [f"BATCH_NORMALIZATION_{name}" for name in ("TRAINING", "TRAINING_GRAD", "GRAD")], ".training.plan"
+    ),
+    **dict.fromkeys(("LOCAL_RESPONSE_NORMALIZATION", "LOCAL_RESPONSE_NORMALIZATION_GRAD"), ".windows.plan"),
+    **dict.fromkeys(("FOLD", "UNFOLD"), ".windows.plan"),
 }
 """The module whose `plan` plans an operator's kernels; all others, and what it declines, are calls of PyTorch."""
 

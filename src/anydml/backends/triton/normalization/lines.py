@@ -125,7 +125,7 @@ def plan(
     }
     loops = lines.arguments()
     # Several tiles go along the last dimension.
-    tiles = _tiles(lines.n) if constants["DIM"] == 1 else (next_power_of_2(lines.n),)
+    tiles = _tiles(lines.n) if constants["DIM"] == 1 else _tiles_across(lines.n, what.function)
     types = [each and TYPES[each.type] for each in (x, scale, bias, y)]
     at_once = _at_once(lines, x.dtype.itemsize, constants["DIM"])
     most = WHOLE if constants["DIM"] == 1 else WHOLE // (2 * ACROSS)
@@ -158,6 +158,14 @@ def _tiles(n: int) -> tuple[int, ...]:
         tiles.append(max(size, least) if tiles else size)
         n -= size
     return tuple(tiles)
+
+
+def _tiles_across(n: int, function: str) -> tuple[int, ...]:
+    """Likewise of lines that lie side by side: two of them where the second one is small, and little is computed."""
+    size = next_power_of_2(n)
+    rest = n - size // 2
+    is_little = function in ("MOMENTS", "NORM1", "NORM2") and 0 < rest <= size // 4
+    return (size // 2, next_power_of_2(max(rest, 2))) if is_little else (size,)
 
 
 def _whole(

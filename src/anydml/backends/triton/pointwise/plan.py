@@ -18,13 +18,13 @@ from ...torch.lowering import pointwise as calls
 from ...torch.tensors import TYPES
 from ..generated import kernel_of
 from ..launch import WIDE, Launch, Planned, Tensors, too_many
-from . import kernels
+from . import functions
 from .trace import NotTraced, Traced, composed, traced
 
 BLOCK = 1024
 """Elements of a program."""
 
-_FUNCTIONS = {name: getattr(kernels, name) for name in ("erf", "half_erf", "half_quotient")}
+_FUNCTIONS = {name: getattr(functions, name) for name in ("erf", "half_erf", "half_quotient")}
 """What bodies call."""
 
 

@@ -1,0 +1,93 @@
+"""Triton's kernels of SCATTER_ELEMENTS and SCATTER_ND: the number of the last update of each place, as a maximum, so
+that it does not matter in which order a GPU writes; and then all elements, each from its update or as it was.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from ..loops import apart, quotient
+from ..reduction.kernels import decomposed
+
+
+@triton.jit
+def _index_within(index, size):
+    """An index that a dimension lacks is nobody's; here it is an end's, so that nothing else is written."""
+    index = tl.where(index < 0, index + size, index)
+    return tl.minimum(tl.maximum(index, 0), size - 1)
+
+
+@triton.jit
+def mark_elements(
+    indices, latest, count, size, axis_step, sizes, multipliers, shifts, index_steps, place_steps,
+    DIMENSION: tl.constexpr, LOOPS: tl.constexpr, BLOCK: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """Of each update its index along the axis, which is loop number DIMENSION, to the place that it names."""
+    at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < count
+    number = at
+    for i in tl.static_range(DIMENSION):
+        number = quotient(number, sizes[i], multipliers[i], shifts[i])
+    number = number - quotient(number, sizes[DIMENSION], multipliers[DIMENSION], shifts[DIMENSION]) * sizes[DIMENSION]
+    index_at = apart(at, sizes, multipliers, shifts, index_steps, LOOPS)
+    index = tl.load(indices + index_at, mask=mask, other=0).to(tl.int64)
+    index = _index_within(index, size).to(INDEX)
+    place = apart(at, sizes, multipliers, shifts, place_steps, LOOPS) + index * axis_step
+    tl.atomic_max(latest + place, number.to(latest.dtype.element_ty), mask=mask, sem="relaxed")
+
+
+@triton.jit
+def take_elements(
+    x, updates, latest, y, count, update_step, sizes, multipliers, shifts, x_steps, update_steps, y_steps,
+    LOOPS: tl.constexpr, BLOCK: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < count
+    number = tl.load(latest + at, mask=mask, other=-1)
+    is_update = number >= 0
+    before_at = apart(at, sizes, multipliers, shifts, x_steps, LOOPS)
+    before = tl.load(x + before_at, mask=mask & (number < 0), other=0)
+    place = apart(at, sizes, multipliers, shifts, update_steps, LOOPS) + number.to(INDEX) * update_step
+    after = tl.load(updates + place, mask=mask & is_update, other=0)
+    y_at = apart(at, sizes, multipliers, shifts, y_steps, LOOPS)
+    tl.store(y + y_at, tl.where(is_update, after, before), mask=mask)
+
+
+@triton.jit
+def mark_points(
+    indices, latest, count, coordinate_step, sizes, index_steps, dimensions,
+    COORDINATES: tl.constexpr, LOOPS: tl.constexpr, BLOCK: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """Of each tuple of indices its number, to the place that it names."""
+    at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < count
+    first = decomposed(at, sizes, index_steps, LOOPS)
+    place = at * 0
+    for i in tl.static_range(COORDINATES):
+        index = tl.load(indices + first + i * coordinate_step, mask=mask, other=0).to(tl.int64)
+        place = place * dimensions[i] + _index_within(index, dimensions[i]).to(INDEX)
+    tl.atomic_max(latest + place, at.to(latest.dtype.element_ty), mask=mask, sem="relaxed")
+
+
+@triton.jit
+def take_slices(
+    x, updates, latest, y, rows, columns, blocks, sizes, x_steps, y_steps, tuple_sizes, tuple_steps,
+    slice_sizes, x_inner, update_inner, y_inner,
+    LOOPS: tl.constexpr, TUPLES: tl.constexpr, SLICES: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """Rows are the places that tuples name, columns the elements of a slice."""
+    program = tl.program_id(0)
+    row = (program // blocks).to(INDEX) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = (program % blocks).to(INDEX) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    mask = (row < rows) & (column < columns)
+    number = tl.load(latest + row, mask=row < rows, other=-1)
+    is_update = number >= 0
+    before_at = decomposed(row, sizes, x_steps, LOOPS) + decomposed(column, slice_sizes, x_inner, SLICES)
+    before = tl.load(x + before_at, mask=mask & (number < 0), other=0)
+    after_at = decomposed(tl.maximum(number, 0).to(INDEX), tuple_sizes, tuple_steps, TUPLES)
+    after_at = after_at + decomposed(column, slice_sizes, update_inner, SLICES)
+    after = tl.load(updates + after_at, mask=mask & is_update, other=0)
+    at = decomposed(row, sizes, y_steps, LOOPS) + decomposed(column, slice_sizes, y_inner, SLICES)
+    tl.store(y + at, tl.where(is_update, after, before), mask=mask)

@@ -1,0 +1,149 @@
+"""SCATTER_ELEMENTS and SCATTER_ND on a GPU: the last update of each place is found, and then all is written once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import torch
+import triton.language as tl
+
+from ....core.strided_layout import Layout, fold
+from ....operators.schema import OperatorDesc, OperatorSpec
+from ....operators.specs.gather_nd import dimensions_of
+from ...base import Declined
+from ...torch.tensors import TYPES
+from ..division import divisors
+from ..launch import BITS, WIDE, Launch, Planned, Tensors, between_elements, too_many
+from ..tiles import index_type, steps_of, tiles_of
+from . import scatter_kernels
+from .plan import POINTED
+
+BLOCK = 1024
+"""Elements of a program."""
+TILE = 2048
+"""Likewise where slices are copied."""
+
+
+def plan(
+    spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
+) -> Planned | Declined:
+    layouts = [layout for layout in (*inputs, *outputs) if layout is not None]
+    declined = between_elements(layouts)
+    if declined is not None:
+        return declined
+    x, indices, updates, y = layouts
+    make = _elements if spec.name == "SCATTER_ELEMENTS" else _points
+    return make(desc, x, indices, updates, y, torch.device(device))
+
+
+def _columns(loops: Sequence[Sequence[int]], among: int) -> list[tuple[int, ...]]:
+    """Of loops, the innermost last, tuples as kernels take them; of one loop, where there is none."""
+    return [*zip(*(loops[::-1] or [(1, *(0,) * among)]), strict=True)]
+
+
+def _packed(sizes: Sequence[int]) -> list[int]:
+    return [prod(sizes[i + 1 :]) for i in range(len(sizes))]
+
+
+def _folded(sizes: Sequence[int], strides: Sequence[Sequence[int]], keep: int = -1) -> tuple[list[Any], int]:
+    """Loops that all tensors walk as one, of sizes and strides; and the number of the one that is kept."""
+    folded, kept, last = fold(sizes, strides, keep)
+    return [(size, *[each[i] for each in strides]) for size, i in zip(folded, last, strict=True)], kept
+
+
+def _elements(
+    desc: Any, x: Layout, indices: Layout, updates: Layout, y: Layout, device: torch.device
+) -> Planned | Declined:
+    axis, length = desc.Axis, indices.sizes[desc.Axis]
+    count, marked = prod(y.sizes), prod(indices.sizes)
+    programs = -(-count // BLOCK), -(-marked // BLOCK)
+    declined = too_many(max(programs))
+    if declined is not None:
+        return declined
+    of_x, of_indices, of_updates, of_y = map(steps_of, (x, indices, updates, y))
+    places = _packed(y.sizes)
+    along, update_step = places[axis], of_updates[axis]
+    without_axis = [[0 if i == axis else step for i, step in enumerate(each)] for each in (places, of_updates)]
+    index = index_type((x, indices, updates, y), max(*programs) * BLOCK)
+    moved, numbers = BITS[y.dtype.itemsize], torch.int64 if length >= WIDE else torch.int32
+    bits = POINTED[moved]
+    constants = {"BLOCK": BLOCK, "INDEX": index}
+    loops, kept = _folded(indices.sizes, [of_indices, without_axis[0]], axis)
+    sizes, *steps = _columns(loops, 2)
+    mark = Launch(
+        scatter_kernels.mark_elements,
+        programs[1],
+        (marked, x.sizes[axis], along, sizes, *divisors(sizes), *steps),
+        {"DIMENSION": len(loops) - 1 - kept, "LOOPS": len(loops), **constants},
+    )
+    taken, _ = _folded(y.sizes, [of_x, without_axis[1], of_y], axis)
+    taken_sizes, *taken_steps = _columns(taken, 3)
+    take = Launch(
+        scatter_kernels.take_elements,
+        programs[0],
+        (count, update_step, taken_sizes, *divisors(taken_sizes), *taken_steps),
+        {"LOOPS": len(taken), **constants},
+        (bits, bits, None, bits),
+    )
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        x, indices, updates = inputs
+        latest = torch.full((count,), -1, dtype=numbers, device=device)
+        mark(indices, latest)
+        take(x, updates, latest, outputs[0])
+
+    launches = (mark, [TYPES[indices.type], numbers]), (take, [moved, moved, numbers, moved])
+    return Planned(f"{marked} updates of {count} elements, the last one of each", run, launches)
+
+
+def _points(
+    desc: Any, x: Layout, indices: Layout, updates: Layout, y: Layout, device: torch.device
+) -> Planned | Declined:
+    of_x, of_indices, of_updates, of_y = map(steps_of, (x, indices, updates, y))
+    _, indexed, slices, tuples = dimensions_of(desc)
+    first = len(updates.sizes) - len(tuples) - len(slices)
+    of_tuples = [(indices.sizes[i], of_indices[i], of_updates[first + n]) for n, i in enumerate(tuples)]
+    first += len(tuples)
+    of_slices = [(x.sizes[i], of_x[i], of_updates[first + n], of_y[i]) for n, i in enumerate(slices)]
+    of_places = [(x.sizes[i], of_x[i], of_y[i]) for i in indexed]
+    count = prod(size for size, *_ in of_tuples)
+    rows, columns = (prod(size for size, *_ in loops) for loops in (of_places, of_slices))
+    tiles = tiles_of(rows, columns, TILE)
+    programs = -(-count // BLOCK)
+    if isinstance(tiles, Declined):
+        return tiles
+    declined = too_many(programs)
+    if declined is not None:
+        return declined
+    sizes, index_steps, tuple_steps = _columns(of_tuples, 2)
+    index = index_type((x, indices, updates, y), max(rows, columns, programs * BLOCK))
+    moved, numbers = BITS[y.dtype.itemsize], torch.int64 if count >= WIDE else torch.int32
+    mark = Launch(
+        scatter_kernels.mark_points,
+        programs,
+        (count, of_indices[-1], sizes, index_steps, tuple([x.sizes[i] for i in indexed])),
+        {"COORDINATES": len(indexed), "LOOPS": len(sizes), "BLOCK": BLOCK, "INDEX": index},
+    )
+    row_loops, column_loops = _columns(of_places, 2), _columns(of_slices, 3)
+    take = Launch(
+        scatter_kernels.take_slices,
+        tiles.programs,
+        (rows, columns, tiles.blocks, *row_loops, sizes, tuple_steps, *column_loops),
+        {
+            **{"LOOPS": len(row_loops[0]), "TUPLES": len(sizes), "SLICES": len(column_loops[0])},
+            **tiles.shape,
+            "INDEX": tl.int64 if numbers == torch.int64 else index,
+        },
+        (POINTED[moved], POINTED[moved], None, POINTED[moved]),
+    )
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        x, indices, updates = inputs
+        latest = torch.full((rows,), -1, dtype=numbers, device=device)
+        mark(indices, latest)
+        take(x, updates, latest, outputs[0])
+
+    launches = (mark, [TYPES[indices.type], numbers]), (take, [moved, moved, numbers, moved])
+    return Planned(f"{count} slices of {rows} of {columns}, the last one of each", run, launches)

@@ -1,0 +1,97 @@
+"""FILL_VALUE_SEQUENCE and VALUE_SCALE_2D on a GPU: elements of which the place tells what is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ....core.strided_layout import Layout, fold
+from ....operators.schema import OperatorDesc, OperatorSpec
+from ....operators.specs.fill import value_as
+from ...base import Declined
+from ...torch.tensors import TYPES
+from ..launch import Launch, Planned, Tensors, between_elements, too_many
+from ..tiles import index_type, steps_of, tiles_of
+from . import kernels as counted_kernels
+
+BLOCK = 1024
+"""Elements of a program."""
+TILE = 2048
+"""Likewise of images."""
+
+
+def plan(
+    spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
+) -> Planned | Declined:
+    layouts = [layout for layout in (*inputs, *outputs) if layout is not None]
+    declined = between_elements(layouts)
+    if declined is not None:
+        return declined
+    return _sequence(desc, outputs[0]) if spec.name == "FILL_VALUE_SEQUENCE" else _scaled(desc, *layouts)
+
+
+def _loops(sizes: Sequence[int], *strides: Sequence[int]) -> list[tuple[int, ...]]:
+    """What kernels take of loops that all tensors walk as one."""
+    folded, _, last = fold(sizes, strides, -1)
+    loops = [(size, *[each[i] for each in strides]) for size, i in zip(folded, last, strict=True)]
+    return [*zip(*(loops[::-1] or [(1, *(0,) * len(strides))]), strict=True)]
+
+
+def _sequence(desc: Any, y: Layout) -> Planned | Declined:
+    exact = np.float64 if y.dtype.kind == "f" else np.int64
+    count = prod(y.sizes)
+    programs = -(-count // BLOCK)
+    declined = too_many(programs)
+    if declined is not None:
+        return declined
+    ends = [
+        value_as(value, desc.ValueDataType).astype(exact).view(np.int64) for value in (desc.ValueStart, desc.ValueDelta)
+    ]
+    sizes, steps = _loops(y.sizes, steps_of(y))
+    launch = Launch(
+        counted_kernels.count_up,
+        programs,
+        (count, *map(int, ends), sizes, steps),
+        {
+            "IS_FLOAT": exact is np.float64,
+            "LOOPS": len(sizes),
+            "BLOCK": BLOCK,
+            "INDEX": index_type((y,), programs * BLOCK),
+        },
+    )
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        launch(outputs[0])
+
+    return Planned(f"count {count} elements", run, ((launch, [TYPES[y.type]]),))
+
+
+def _scaled(desc: Any, x: Layout, y: Layout) -> Planned | Declined:
+    of_x, of_y = steps_of(x), steps_of(y)
+    rows, columns = prod(y.sizes[:2]), prod(y.sizes[2:])
+    tiles = tiles_of(rows, columns, TILE)
+    if isinstance(tiles, Declined):
+        return tiles
+    row_loops = [(each[1], each[0]) for each in (y.sizes, of_x, of_y)]
+    loops = _loops(y.sizes[2:], of_x[2:], of_y[2:])
+    launch = Launch(
+        counted_kernels.scale_channels,
+        tiles.programs,
+        (rows, columns, tiles.blocks, y.sizes[1], *row_loops, *loops),
+        {
+            "SCALE": float(desc.Scale),
+            "BIAS": tuple(map(float, desc.Bias)),
+            "LOOPS": len(loops[0]),
+            **tiles.shape,
+            "INDEX": index_type((x, y), max(rows, columns)),
+        },
+    )
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        launch(inputs[0], outputs[0])
+
+    kind = TYPES[y.type]
+    return Planned(f"{rows} rows of one channel each", run, ((launch, [kind, kind]),))

@@ -1,0 +1,281 @@
+"""Windows, resampling, scatters, regions and batch normalisation in training on a GPU: each in kernels of its own, of
+any layout and of several programs, by offsets of 64 bits too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anydml import (
+    DML_ACTIVATION_RELU_OPERATOR_DESC,
+    DML_SIZE_2D,
+    AxisDirection,
+    Device,
+    InterpolationMode,
+    ReduceFunction,
+    TensorDataType,
+    spec,
+)
+from cases import tensor_of
+from gpu_calls import on_gpu
+from harness import GPU, run
+
+pytestmark = pytest.mark.gpu
+
+TRITON = "anydml.backends.triton"
+SMALL = {
+    "tiles.ELEMENTS": 4,
+    "tiles.WIDEST": 8,
+    "movement.scattered.BLOCK": 16,
+    "movement.scattered.TILE": 16,
+    "pointwise.counted.BLOCK": 16,
+    "pointwise.counted.TILE": 16,
+    "regions.plan.ELEMENTS": 4,
+    "regions.plan.ELEMENTS_OF_BINS": 4,
+    "regions.plan.WIDEST": 2,
+    "resampling.plan.TILE": 16,
+    "resampling.plan.WIDEST": 8,
+    "training.plan.BLOCK": 4,
+    "training.plan.PARTS": 4,
+    "training.plan.SPAN": 8,
+    "training.plan.TILE": {0: 8, 1: 8},
+    "windows.plan.FOLD_TILE": 16,
+    "windows.plan.LOCAL_TILE": 16,
+    "windows.plan.TILE": 16,
+}
+"""As if tensors were large: of several programs, which reach beyond the ends."""
+
+
+@pytest.fixture(params=["packed", "turned", "turned, wide", "packed, small"])
+def is_turned(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether dimensions lie the other way round; with offsets of 64 bits, or small programs."""
+    if "wide" in request.param:
+        for module in ("tiles", "lines"):
+            monkeypatch.setattr(f"{TRITON}.{module}.WIDE", 1)
+    if "small" in request.param:
+        for name, value in SMALL.items():
+            monkeypatch.setattr(f"{TRITON}.{name}", value)
+    return "turned" in request.param
+
+
+def given(x: np.ndarray, is_turned: bool) -> Any:
+    """A desc of an array, or of one whose dimensions lie the other way round."""
+    return tensor_of(
+        x, [step // x.itemsize for step in np.empty(x.shape[::-1], x.dtype).T.strides] if is_turned else None
+    )
+
+
+def check(
+    name: str,
+    inputs: dict[str, np.ndarray | None],
+    outputs: dict[str, tuple[tuple[int, ...], Any]],
+    is_turned: bool = False,
+    tolerance: float = 0,
+    **members: Any,
+) -> None:
+    """Beside the reference, by a kernel of Triton."""
+    tensors: dict[str, Any] = {
+        key: None if x is None else given(x, is_turned and x.ndim > 1) for key, x in inputs.items()
+    }
+    tensors |= {key: given(np.empty(*each), is_turned and len(each[0]) > 1) for key, each in outputs.items()}
+    desc = spec(name).desc(**tensors, **members)
+    device = Device(GPU)
+    assert "calls of PyTorch" not in device.compile_operator(device.create_operator(desc)).explain()
+    found, wanted = (run(engine, desc, [*inputs.values()]) for engine in (GPU, "reference"))
+    for one, other in zip(found, wanted, strict=True):
+        assert one is not None
+        assert other is not None
+        np.testing.assert_allclose(one, other, tolerance, tolerance, err_msg=f"{name} {members}")
+
+
+def drawn(*shape: int, dtype: Any = np.float32) -> np.ndarray:
+    random = np.random.default_rng(11)
+    kind = np.dtype(dtype).kind
+    return (random.standard_normal(shape) if kind == "f" else random.integers(0, 99, shape)).astype(dtype)
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int64])
+def test_blocks_of_windows(dtype: Any, is_turned: bool) -> None:
+    """Out of their places and back, where they overlap, have gaps, and lie on padding."""
+    for windows, strides, dilations, before, behind, image in (
+        ((3, 2), (1, 3), (1, 2), (2, 0), (1, 5), (1, 2, 4, 5)),
+        ((2,), (3,), (2,), (1,), (0,), (2, 2, 7)),
+        ((2, 1, 2), (1, 2, 1), (1, 1, 1), (0, 0, 1), (0, 1, 1), (1, 1, 2, 3, 3)),
+    ):
+        counts = [
+            (size + a + b - (n - 1) * step - 1) // stride + 1
+            for size, n, stride, step, a, b in zip(image[2:], windows, strides, dilations, before, behind, strict=True)
+        ]
+        columns = image[0], image[1] * int(np.prod(windows)), int(np.prod(counts))
+        members = {
+            **{"WindowSizes": windows, "Strides": strides, "Dilations": dilations},
+            **{"StartPadding": before, "EndPadding": behind},
+        }
+        x, y = drawn(*image, dtype=dtype), drawn(*columns, dtype=dtype)
+        check("UNFOLD", {"InputTensor": x}, {"OutputTensor": (columns, dtype)}, is_turned, **members)
+        tolerance = 1e-3 if dtype == np.float16 else 1e-7 if dtype == np.float32 else 0
+        check("FOLD", {"InputTensor": y}, {"OutputTensor": (image, dtype)}, is_turned, tolerance, **members)
+
+
+@on_gpu
+@pytest.mark.parametrize(
+    ("dtype", "size", "beta"),
+    [(np.float32, 4, 0.75), (np.float16, 3, 0.75), (np.float32, 2, 0.3), (np.float16, 2, 0.0), (np.float32, 90, -1.0)],
+)
+def test_local_responses(dtype: Any, is_turned: bool, size: int, beta: float) -> None:
+    x = drawn(1, 4, 2, 5, dtype=dtype) * dtype(3)
+    tolerance = 2e-3 if dtype == np.float16 else 2e-7
+    for across in (False, True):
+        members = {"CrossChannel": across, "LocalSize": size, "Alpha": 0.7, "Beta": beta, "Bias": 0.5}
+        output = {"OutputTensor": (x.shape, dtype)}
+        check("LOCAL_RESPONSE_NORMALIZATION", {"InputTensor": x}, output, is_turned, tolerance, **members)
+        both = {"InputTensor": x, "InputGradientTensor": drawn(*x.shape, dtype=dtype)}
+        output = {"OutputGradientTensor": (x.shape, dtype)}
+        wide = 2e-3 if dtype == np.float16 else 1e-6
+        check("LOCAL_RESPONSE_NORMALIZATION_GRAD", both, output, is_turned, wide, **members)
+
+
+@on_gpu
+@pytest.mark.parametrize("number", [0.0, 1e-38, 1e-19, 3e38, float("inf"), float("nan"), -0.0])
+@pytest.mark.parametrize(("bias", "alpha"), [(0.0, 1.0), (1.0, -1.0), (1e-30, 1e-30)])
+def test_local_responses_of_what_is_far_from_1(number: float, bias: float, alpha: float) -> None:
+    x = np.float32([[1.5, number, -2.25, 1e30]]).reshape(1, 1, 1, 4)
+    for beta in (0.75, 0.5, 3.0):
+        members = {"CrossChannel": True, "LocalSize": 1, "Alpha": alpha, "Beta": beta, "Bias": bias}
+        output = {"OutputTensor": (x.shape, np.float32)}
+        check("LOCAL_RESPONSE_NORMALIZATION", {"InputTensor": x}, output, False, 2e-7, **members)
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize("mode", InterpolationMode)
+def test_resampling(dtype: Any, is_turned: bool, mode: InterpolationMode) -> None:
+    """Of dimensions that grow and shrink, by few elements and by many; of channels last, too."""
+    x = drawn(2, 4, 5, 3, dtype=dtype)
+    tolerance = 1e-7
+    for scales in ((1, 2, 1.5, 1), (1.5, 0.25, 0.7, 2)):
+        shape = tuple([max(int(size * scale), 1) for size, scale in zip(x.shape, scales, strict=True)])
+        offsets = {"InputPixelOffsets": (0.5, 0.5, 0.25, 0), "OutputPixelOffsets": (-0.5, -0.5, 0, 0)}
+        members = {"InterpolationMode": mode, "Scales": scales, **offsets}
+        output = {"OutputTensor": (shape, dtype)}
+        for antialiased in (False, True):
+            more = {"RoundingDirection": AxisDirection.DECREASING, "Antialiased": antialiased}
+            check("RESAMPLE3", {"InputTensor": x}, output, is_turned, tolerance, **members, **more)
+        if dtype != np.uint8:
+            back = {"InputGradientTensor": drawn(*shape, dtype=dtype)}
+            output = {"OutputGradientTensor": (x.shape, dtype)}
+            check("RESAMPLE_GRAD", back, output, is_turned, 2 * tolerance, **members)
+
+
+@on_gpu
+def test_what_is_not_there_adds_nothing() -> None:
+    """A neighbour at a distance of 1, infinite or NaN, and no sign of a zero."""
+    x = np.float32([[np.inf, -0.0, np.nan, -0.0, 3.0]])
+    members = {"InterpolationMode": InterpolationMode.LINEAR, "Scales": (1, 3)}
+    desc = spec("RESAMPLE").desc(InputTensor=tensor_of(x), OutputTensor=tensor_of(np.empty((1, 15), "f4")), **members)
+    (found,), (wanted,) = (run(engine, desc, [x]) for engine in (GPU, "reference"))
+    assert found is not None
+    assert wanted is not None
+    np.testing.assert_array_equal(found, wanted)
+    numbers = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(found)[numbers], np.signbit(wanted)[numbers])
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+@pytest.mark.parametrize("kind", [np.int64, np.uint32])
+def test_the_last_update_counts(dtype: Any, kind: Any, is_turned: bool) -> None:
+    """Of many for each place, and of few in all."""
+    random = np.random.default_rng(3)
+    x = drawn(3, 4, 5, dtype=dtype)
+    least = 0 if kind == np.uint32 else -1
+    for axis in range(3):
+        for count in (1, 12):
+            shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+            indices = random.integers(least * x.shape[axis], x.shape[axis], shape).astype(kind)
+            inputs = {"InputTensor": x, "IndicesTensor": indices, "UpdatesTensor": drawn(*shape, dtype=dtype)}
+            check("SCATTER_ELEMENTS", inputs, {"OutputTensor": (x.shape, dtype)}, is_turned, Axis=axis)
+    for count, coordinates in ((3, 1), (20, 2), (50, 3)):
+        limits = np.array(x.shape[:coordinates])
+        indices = random.integers(least * limits, limits, (1, count, coordinates)).astype(kind)
+        shape = (1,) * (coordinates - 1) + (count,) + x.shape[coordinates:]
+        shape = shape if len(shape) == 3 else (1,) * (3 - len(shape)) + shape
+        inputs = {"InputTensor": x, "IndicesTensor": indices, "UpdatesTensor": drawn(*shape, dtype=dtype)}
+        counts = {"InputDimensionCount": 3, "IndicesDimensionCount": 2}
+        check("SCATTER_ND", inputs, {"OutputTensor": (x.shape, dtype)}, is_turned, **counts)
+
+
+@on_gpu
+@pytest.mark.parametrize(
+    ("dtype", "shape"), [(np.float32, (2, 3, 2, 4)), (np.float16, (1, 1, 1, 30)), (np.float32, (2, 2, 0, 0))]
+)
+def test_batch_normalisation_in_training(dtype: Any, is_turned: bool, shape: tuple[int, ...]) -> None:
+    x = drawn(*[size or 3 for size in shape], dtype=dtype)
+    parameters = (1, x.shape[1], 1, 1) if all(shape) else (1, x.shape[1], 3, 1)
+    scale, mean = drawn(*parameters, dtype=dtype), drawn(*parameters, dtype=dtype)
+    variance = np.abs(mean) + dtype(0.5)
+    tolerance = 2e-3 if dtype == np.float16 else 1e-6
+    for added, activation in ((None, None), (drawn(*x.shape, dtype=dtype), DML_ACTIVATION_RELU_OPERATOR_DESC())):
+        names = ("InputTensor", "ScaleTensor", "BiasTensor", "FusedAddTensor")
+        inputs = dict(zip(names, (x, scale, mean, added), strict=True))
+        outputs = {"OutputTensor": (x.shape, dtype), "OutputMeanTensor": (parameters, dtype)}
+        outputs["OutputVarianceTensor"] = (parameters, dtype)
+        members = {"Epsilon": 1e-5, "FusedActivation": activation}
+        check("BATCH_NORMALIZATION_TRAINING", inputs, outputs, is_turned, tolerance, **members)
+    names = ("InputTensor", "InputGradientTensor", "MeanTensor", "VarianceTensor", "ScaleTensor")
+    inputs = dict(zip(names, (x, drawn(*x.shape, dtype=dtype) * dtype(2), mean, variance, scale), strict=True))
+    outputs = {"OutputGradientTensor": (x.shape, dtype), "OutputScaleGradientTensor": (parameters, dtype)}
+    outputs["OutputBiasGradientTensor"] = (parameters, dtype)
+    for name in ("BATCH_NORMALIZATION_TRAINING_GRAD", "BATCH_NORMALIZATION_GRAD"):
+        check(name, inputs, outputs, is_turned, 5 * tolerance, Epsilon=1e-5)
+
+
+@on_gpu
+@pytest.mark.parametrize("mode", InterpolationMode)
+def test_regions(is_turned: bool, mode: InterpolationMode) -> None:
+    """Within the image, across its ends, backward, of no number, and of no image."""
+    x = drawn(2, 2, 5, 6)
+    regions = [[1, 2, 5, 4], [-4, -3, 8, 12], [4, 5, 1, 0.5], [np.nan, 0, 3, 4], [0, 0, np.inf, 2], [3, 3, 3.25, 3]]
+    rois, batch = np.float32(regions), np.uint32([0, 1, 1, 0, 0, 1])
+    inputs = {"InputTensor": x, "ROITensor": rois, "BatchIndicesTensor": batch}
+    output = {"OutputTensor": ((6, 2, 2, 3), np.float32)}
+    for function in (ReduceFunction.AVERAGE, ReduceFunction.MAX):
+        for most, is_corner in ((1, True), (2**32 - 1, False)):
+            members = {
+                **{
+                    "ReductionFunction": function,
+                    "InterpolationMode": mode,
+                    "SpatialScaleX": 0.75,
+                    "SpatialScaleY": 1.5,
+                },
+                **{"InputPixelOffset": 0.5, "OutputPixelOffset": -0.5, "OutOfBoundsInputValue": 0.5},
+                **{"MinimumSamplesPerOutput": 1, "MaximumSamplesPerOutput": most, "AlignRegionsToCorners": is_corner},
+            }
+            check("ROI_ALIGN1", inputs, output, is_turned, 1e-6, **members)
+    numbers = np.float32([[0], [1], [1], [0], [0.5], [7]])
+    five = np.concatenate([numbers, rois], 1)[None, None]
+    inputs = {"InputTensor": x, "ROITensor": five}
+    check("ROI_POOLING", inputs, output, is_turned, SpatialScale=0.75, PooledSize=DML_SIZE_2D(Width=3, Height=2))
+
+
+@on_gpu
+def test_elements_by_their_places(is_turned: bool) -> None:
+    for dtype, start, delta in (
+        (np.float32, 0.1, -0.3),
+        (np.uint8, 250, 3),
+        (np.int64, -(2**62), 2**61),
+        (np.float16, 1, 0),
+    ):
+        members = {
+            "ValueDataType": TensorDataType[np.dtype(dtype).name.upper()],
+            "ValueStart": start,
+            "ValueDelta": delta,
+        }
+        check("FILL_VALUE_SEQUENCE", {}, {"OutputTensor": ((2, 3, 5), dtype)}, is_turned, **members)
+    for channels, bias in ((1, (0.3,)), (3, (0.1, -0.2, 5.0))):
+        x = drawn(2, channels, 3, 5)
+        output = {"OutputTensor": (x.shape, np.float32)}
+        check("VALUE_SCALE_2D", {"InputTensor": x}, output, is_turned, 1e-7, Scale=0.7, Bias=bias)
