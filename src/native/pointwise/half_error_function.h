@@ -74,9 +74,9 @@ struct OfHalves<Gelu> {
   static constexpr float kError = 0;
   static constexpr Tie kTies[] = {{0x1p-24f, 1}, {0x1.5fp-10f, ~0u}, {-0x1.5fp-10f, 1}};
   ANYDML_INLINE static Singles of(const Constants<float>& /*k*/, Singles x, Singles /*y*/) {
-    const auto [factor, power, part, m0, slope] =
+    const auto [factor, power, part, m0, d, slope] =
         tail_parts(lane_min<float>(singles(12.5f), magnitude_of<float>(x)));
-    const Singles m = m0 + slope;
+    const Singles m = multiply_add(d, slope, m0);
     const Singles y = multiply_add(factor, power * multiply_add(part, m, m), lane_max<float>(Singles{}, x));
     return x == -std::numeric_limits<float>::infinity() ? Singles{} : untied(y, x, kTies);
   }

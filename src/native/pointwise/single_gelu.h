@@ -25,30 +25,30 @@ struct TailTables {
   LookupTable m0 = {0x1.f42p-3f, 0x1.8dcp-3f, 0x1.48ap-3f, 0x1.152p-3f, 0x1.becp-4f, 0x1.63ap-4f,
                     0x1.28p-4f,  0x1.f34p-5f, 0x1.96ep-5f, 0x1.466p-5f, 0x1.1p-5f,   0x1.d3ep-6f,
                     0x1p-1f,     0x1.a92p-2f, 0x1.672p-2f, 0x1.336p-2f};
-  LookupTable m1 = {-0x1.f38ee4p-4f, -0x1.4d80c8p-4f, -0x1.d81e22p-5f, -0x1.58a74cp-5f,
-                    -0x1.cb921ep-6f, -0x1.29107ap-6f, -0x1.a066a2p-7f, -0x1.2a86b2p-7f,
-                    -0x1.8f4ff2p-8f, -0x1.023f1ap-8f, -0x1.67c3e8p-9f, -0x1.0a9556p-9f,
-                    -0x1.988454p-2f, -0x1.2fdb52p-2f, -0x1.cd63e2p-3f, -0x1.63c0e2p-3f};
-  LookupTable m2 = {0x1.b1a392p-5f,  0x1.f482dp-6f,   0x1.364734p-6f,  0x1.8f1146p-7f,
-                    0x1.c074f8p-8f,  0x1.de33bcp-9f,  0x1.1cf69p-9f,   0x1.5dc9d4p-10f,
-                    0x1.8263bcp-11f, 0x1.94dc9ap-12f, 0x1.d8b482p-13f, 0x1.2e4808p-13f,
-                    0x1p-2f,         0x1.5e51c8p-3f,  0x1.e9cab2p-4f,  0x1.5bcf06p-4f};
-  LookupTable m3 = {-0x1.522d02p-6f,  -0x1.57d06p-7f,   -0x1.7b00aap-8f,  -0x1.b2d45ep-9f,
-                    -0x1.a1b6a4p-10f, -0x1.74182p-11f,  -0x1.7c30d8p-12f, -0x1.92015ep-13f,
-                    -0x1.70ccfcp-14f, -0x1.3a74d6p-15f, -0x1.34893ap-16f, -0x1.55153ep-17f,
-                    -0x1.10580ap-3f,  -0x1.5ba538p-4f,  -0x1.c58058p-5f,  -0x1.2c59c4p-5f};
-  LookupTable m4 = {0x1.e36978p-8f,  0x1.b6b336p-9f,  0x1.b31ad8p-10f, 0x1.c2a48ap-11f,
-                    0x1.7516dp-12f,  0x1.18a426p-13f, 0x1.ef296p-15f,  0x1.c5744ap-16f,
-                    0x1.5b4d66p-17f, 0x1.e43f5p-19f,  0x1.8f6496p-20f, 0x1.7f126ap-21f,
-                    0x1.ffe7c6p-5f,  0x1.338e7ep-5f,  0x1.792e1p-6f,   0x1.d67436p-7f};
-  LookupTable m5 = {-0x1.4423bp-9f,   -0x1.08bcb6p-10f, -0x1.dba64ep-12f, -0x1.c1750cp-13f,
-                    -0x1.46320ep-14f, -0x1.a05362p-16f, -0x1.3ea362p-17f, -0x1.fa117ap-19f,
-                    -0x1.49a078p-20f, -0x1.76affap-22f, -0x1.02f916p-23f, -0x1.af4934p-25f,
-                    -0x1.b0cb82p-6f,  -0x1.f10f6ep-7f,  -0x1.21accp-7f,   -0x1.544f3ep-8f};
-  LookupTable m6 = {0x1.af5568p-11f, 0x1.3ff202p-12f, 0x1.d0821p-14f,  0x1.a864ap-16f,
-                    0x1.19c904p-16f, 0x1.2f34c6p-18f, 0x1.95b4dp-20f,  0x1.246b6ap-21f,
-                    0x1.389a66p-23f, 0x1.1a5d2ap-25f, 0x1.96513cp-27f, 0x1.d85cbcp-29f,
-                    0x1.2a2d66p-7f,  0x1.66c2cep-8f,  0x1.05bbp-8f,    0x1.83b0ep-10f};
+  LookupTable m1 = {-0x1.f38ee6p-4f, -0x1.4d80c8p-4f, -0x1.d81e22p-5f, -0x1.58a74ap-5f,
+                    -0x1.cb9222p-6f, -0x1.29107cp-6f, -0x1.a066a2p-7f, -0x1.2a86b2p-7f,
+                    -0x1.8f4ff8p-8f, -0x1.023f1cp-8f, -0x1.67c3eap-9f, -0x1.0a9556p-9f,
+                    -0x1.988454p-2f, -0x1.2fdb54p-2f, -0x1.cd63e2p-3f, -0x1.63c0e2p-3f};
+  LookupTable m2 = {0x1.b1a37cp-5f,  0x1.f482bep-6f, 0x1.36473cp-6f,  0x1.8f118ap-7f,
+                    0x1.c074fap-8f,  0x1.de33b8p-9f, 0x1.1cf682p-9f,  0x1.5dc9ccp-10f,
+                    0x1.8263bap-11f, 0x1.94dcbp-12f, 0x1.d8b438p-13f, 0x1.2e480ap-13f,
+                    0x1.000044p-2f,  0x1.5e51cep-3f, 0x1.e9caap-4f,   0x1.5bcf0cp-4f};
+  LookupTable m3 = {-0x1.522b9cp-6f,  -0x1.57cea8p-7f,  -0x1.7affbep-8f,  -0x1.b2d926p-9f,
+                    -0x1.a1b278p-10f, -0x1.7414fcp-11f, -0x1.7c30a4p-12f, -0x1.91fe6ap-13f,
+                    -0x1.70c6dep-14f, -0x1.3a71dap-15f, -0x1.34854ap-16f, -0x1.5512dcp-17f,
+                    -0x1.1068dap-3f,  -0x1.5ba1d2p-4f,  -0x1.c58016p-5f,  -0x1.2c5aeep-5f};
+  LookupTable m4 = {0x1.e38f1cp-8f,  0x1.b6d1acp-9f,  0x1.b2ffbap-10f, 0x1.c1c2d6p-11f,
+                    0x1.7519e4p-12f, 0x1.18a8b4p-13f, 0x1.ef549p-15f,  0x1.c592ecp-16f,
+                    0x1.5b527ep-17f, 0x1.e4209ep-19f, 0x1.8fe11cp-20f, 0x1.7f0ad6p-21f,
+                    0x1.01d74ep-4f,  0x1.3374e4p-5f,  0x1.79661cp-6f,  0x1.d652b8p-7f};
+  LookupTable m5 = {-0x1.44c202p-9f,  -0x1.097288p-10f, -0x1.dc56dap-12f, -0x1.bd0a14p-13f,
+                    -0x1.470fc8p-14f, -0x1.a18c92p-16f, -0x1.3ea658p-17f, -0x1.fc613ap-19f,
+                    -0x1.4adb4cp-20f, -0x1.77cdep-22f,  -0x1.04c7fp-23f,  -0x1.b107eep-25f,
+                    -0x1.e37292p-6f,  -0x1.f61d3ep-7f,  -0x1.21ae58p-7f,  -0x1.52a77p-8f};
+  LookupTable m6 = {0x1.a102fp-11f,  0x1.34157ep-12f, 0x1.e3d07p-14f,  0x1.7b4722p-15f,
+                    0x1.184e08p-16f, 0x1.2d14fcp-18f, 0x1.86ccdep-20f, 0x1.17d52cp-21f,
+                    0x1.36dd54p-23f, 0x1.1ef502p-25f, 0x1.668828p-27f, 0x1.dc7434p-29f,
+                    0x1.15c082p-6f,  0x1.907114p-8f,  0x1.bc1606p-9f,  0x1.b39224p-10f};
   LookupTable left = {0,
                       0x1.40ea36p-12f,
                       -0x1.51eb06p-12f,
@@ -68,12 +68,13 @@ struct TailTables {
 };
 inline constexpr TailTables kTail;
 
-// tail(a) * a = -factor * power * (1 + part) * (m0 + slope), for a to 12.5.
+// tail(a) * a = -factor * power * (1 + part) * (m0 + d * slope), for a to 12.5.
 struct TailParts {
   Singles factor;
   Singles power;
   Singles part;
   Singles m0;
+  Singles d;
   Singles slope;
 };
 ANYDML_INLINE TailParts tail_parts(Singles a) {
@@ -83,7 +84,7 @@ ANYDML_INLINE TailParts tail_parts(Singles a) {
   const Singles m12 = multiply_add(d, looked_up(kTail.m2, index), looked_up(kTail.m1, index));
   const Singles m34 = multiply_add(d, looked_up(kTail.m4, index), looked_up(kTail.m3, index));
   const Singles m56 = multiply_add(d, looked_up(kTail.m6, index), looked_up(kTail.m5, index));
-  const Singles slope = d * multiply_add(multiply_add(m56, d2, m34), d2, m12);
+  const Singles slope = multiply_add(multiply_add(m56, d2, m34), d2, m12);
   const Singles m0 = looked_up(kTail.m0, index);
 
   // -a^2 / 2 = n * ln 2 / 16 - r / 2. The last four bits of n choose a power, and those before are an
@@ -95,17 +96,21 @@ ANYDML_INLINE TailParts tail_parts(Singles a) {
   const Singles most = multiply_add(a, a, n * 0x1.62ep-4f);
   const Singles r = most + multiply_add(n, singles(0x1.0bfbe8p-18f), looked_up(kTail.left, bits));
   const Singles q = multiply_add(r, singles(-0x1.5557ecp-6f), singles(0x1.000228p-3f));
-  return {a * bits_as<Singles>((bits & ~15u) << 19), looked_up(kPowers.power, bits),
-          r * multiply_add(r, q, singles(-0.5f)), m0, slope};
+  return {a * bits_as<Singles>((bits & ~15u) << 19),
+          looked_up(kPowers.power, bits),
+          r * multiply_add(r, q, singles(-0.5f)),
+          m0,
+          d,
+          slope};
 }
 
 // max(x, 0) - a * tail(a), a = |x|. Where the tail is next to the least single or below, in double precision.
 ANYDML_INLINE Singles gelu_of(Singles x) {
   constexpr float kLeast = -12.5;
-  const auto [factor, power, part, m0, slope] =
+  const auto [factor, power, part, m0, d, slope] =
       tail_parts(lane_min<float>(singles(-kLeast), magnitude_of<float>(x)));
   const Singles product = power * m0;  // exact
-  const Singles product_low = power * multiply_add(part, m0 + slope, slope);
+  const Singles product_low = power * multiply_add(d, slope, part * multiply_add(d, slope, m0));
   const Singles positive = lane_max<float>(Singles{}, x);
   const Singles high = multiply_add(factor, product, positive);
   const Singles left = multiply_add(factor, product, positive - high);
