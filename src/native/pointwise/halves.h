@@ -44,17 +44,10 @@ ANYDML_INLINE uint16_t to_halves(Singles v) { return bits_as<uint16_t>(Half(v));
 ANYDML_INLINE bool are_same(uint16_t a, uint16_t b) { return a == b; }
 #endif
 
-// A vector of halves in double precision, or as the operation says.
+// A vector of halves in double precision.
 template <class Operation>
 ANYDML_NOINLINE void halves_by_doubles(const int64_t* constants, const float* x, const float* y,
                                        std::byte* out) {
-  if constexpr (requires { &OfHalves<Operation>::exactly; }) {
-    const auto from = reinterpret_cast<const std::byte*>(x);
-    const auto halves =
-        to_halves(OfHalves<Operation>::exactly(Constants<float>(constants), load_vector<Singles>(from)));
-    std::memcpy(out, &halves, sizeof(halves));
-    return;
-  }
   const Constants<double> k(constants);
   constexpr auto kCount = static_cast<int>(sizeof(Singles) / sizeof(float));
   for (int i = 0; i < kCount; i += static_cast<int>(sizeof(Doubles) / sizeof(double))) {

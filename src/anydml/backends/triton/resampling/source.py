@@ -116,7 +116,9 @@ class _Nest:
     def _level(self, level: int, indent: str) -> str:
         """The lines of a level, and the name of its sum."""
         if level < 0:
-            self._lines.append(f"{indent}v = tl.load(x + at_0, mask=in_0, other={self._none}).to(tl.float64)")
+            # Chosen behind the load, as what a GPU gives for elements that are not loaded has no sign.
+            loaded = "tl.load(x + at_0, mask=in_0, other=0).to(tl.float64)"
+            self._lines.append(f"{indent}v = tl.where(in_0, {loaded}, {self._none})")
             return "v"
         i, most = self._summed[level]
         total = "y_" if level == len(self._summed) - 1 else f"a{level}"
