@@ -75,10 +75,9 @@ def plan(
         return tiles
     multipliers, shifts = divisors([loop.size for loop in loops])
     may_lack = any((each.counts == 0).any() for each in taps)
-    none = "-0.0" if y.dtype.kind == "f" else "0"
     moved = movement.POINTED[BITS[y.dtype.itemsize]]
     launch = Launch(
-        generated(tuple(summed), len(loops), copies, may_lack, none, result),
+        generated(tuple(summed), len(loops), copies, may_lack, result),
         tiles.programs,
         (
             *(rows, tiles.blocks, *[loop.size for loop in loops]),

@@ -36,9 +36,7 @@ class Loop(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def generated(
-    summed: tuple[tuple[int, int], ...], loops: int, copies: bool, may_lack: bool, none: str, result: str
-) -> Any:
+def generated(summed: tuple[tuple[int, int], ...], loops: int, copies: bool, may_lack: bool, result: str) -> Any:
     """The kernel.
 
     Args:
@@ -47,7 +45,6 @@ def generated(
         loops: how many there are.
         copies: whether elements are copied, and there are no weights.
         may_lack: whether there are elements of no others, which are 0.
-        none: what is read of what is not there: a zero that changes no sum.
         result: an expression of the sum, `y`.
     """
     sizes = [f"size{i}" for i in range(loops)]
@@ -90,7 +87,7 @@ def generated(
         lines.append(f"y_ = tl.load(x + ({found}), mask=mask)")
     else:
         place = " + ".join([place, *[f"first{i}" for i, _ in summed]])
-        _Nest(list(summed), none, lines).write(place)
+        _Nest(list(summed), lines).write(place)
         if may_lack:
             lacks = [f"(w{i}_0 == 0)" if most <= UNROLLED else f"(count{i} == 0)" for i, most in summed]
             lines.append(f"y_ = tl.where({' | '.join(lacks)}, 0.0, y_)")
@@ -103,9 +100,8 @@ def generated(
 class _Nest:
     """Writes loops over the elements of each dimension, the last one outermost."""
 
-    def __init__(self, summed: Sequence[tuple[int, int]], none: str, lines: list[str]) -> None:
+    def __init__(self, summed: Sequence[tuple[int, int]], lines: list[str]) -> None:
         self._summed = summed
-        self._none = none
         self._lines = lines
 
     def write(self, place: str) -> None:
@@ -116,9 +112,7 @@ class _Nest:
     def _level(self, level: int, indent: str) -> str:
         """The lines of a level, and the name of its sum."""
         if level < 0:
-            # Chosen behind the load, as what a GPU gives for elements that are not loaded has no sign.
-            loaded = "tl.load(x + at_0, mask=in_0, other=0).to(tl.float64)"
-            self._lines.append(f"{indent}v = tl.where(in_0, {loaded}, {self._none})")
+            self._lines.append(f"{indent}v = tl.load(x + at_0, mask=in_0, other=0).to(tl.float64)")
             return "v"
         i, most = self._summed[level]
         total = "y_" if level == len(self._summed) - 1 else f"a{level}"
@@ -126,9 +120,10 @@ class _Nest:
             for t in range(most):
                 self._term(level, indent, str(t), f"is{i}_{t}")
                 inner = self._level(level - 1, indent)
-                # The first product is not added to 0, whose sign it would take; what is not there adds -0.
+                # Neither is the first product added to 0, nor what is not there: a sum of -0 and 0 is 0.
                 product = f"{inner} * w{i}_{t}"
-                self._lines.append(f"{indent}{total} = {f'{total} + ' if t else ''}{product}")
+                added = f"tl.where(in_{level}, {total} + {product}, {total})" if t else product
+                self._lines.append(f"{indent}{total} = {added}")
             return total
         self._lines.append(f"{indent}{total} = tl.zeros([ROWS, COLUMNS], tl.float64)")
         self._lines.append(f"{indent}for t{level} in range({most}):")
