@@ -80,7 +80,7 @@ Pass find_of_floats(Opcode opcode, DataType type) {
     case Opcode::THRESHOLDED_RELU:
       return of_floats<ThresholdedRelu>(type);
     case Opcode::SHRINK:
-      return of_constants<Shrink>(type);
+      return of_functions<Shrink>(type);
     case Opcode::LINEAR:
       return of_wide<Linear>(type);
     case Opcode::HARD_SIGMOID:

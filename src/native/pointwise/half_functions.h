@@ -373,6 +373,20 @@ struct OfHalves<LeakyRelu> {
     return x >= 0.0f ? x : rounded_to_odd(below, multiply_add(x, singles(k[0]), -below));
   }
 };
+// Of x - bias or x + bias, whose rounding error is taken from the sum as Knuth does.
+template <>
+struct OfHalves<Shrink> {
+  static constexpr float kError = 0;
+  ANYDML_INLINE static Singles of(const Constants<float>& k, Singles x, Singles /*y*/) {
+    const auto is_above = x > k[1];
+    const Singles bias = is_above ? -singles(k[0]) : singles(k[0]);
+    const Singles sum = x + bias;
+    const Singles added = sum - x;
+    const Singles shrunk = rounded_to_odd(sum, (x - (sum - added)) + (bias - added));
+    const Singles inner = x != x ? x : Singles{};
+    return is_above | (x < -k[1]) ? shrunk : inner;
+  }
+};
 template <>
 struct OfHalves<Softsign> {
   static constexpr float kError = 0x1p-22f;
