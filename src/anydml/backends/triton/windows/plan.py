@@ -25,6 +25,8 @@ TILE = 2048
 """Elements of a program of UNFOLD, which computes little."""
 LOCAL_TILE = FOLD_TILE = 512
 """Likewise of local responses, and of FOLD."""
+MOST_AROUND = 256
+"""Elements around each that a local response adds one by one; running sums take fewer steps of more."""
 WARPS, WARPS_OF_MANY = 2, 4
 """Of local responses along channels; of those in squares, and of gradients."""
 
@@ -152,6 +154,8 @@ def _local_response(desc: Any, read: Sequence[Layout], y: Layout, device: torch.
     # What lies beyond both ends is not walked to.
     farthest = max(one.size, other.size) - 1
     before, after = (min((desc.LocalSize - k) // 2, farthest) for k in (1, 0))
+    if (around := (before + after + 1) ** len(along)) > MOST_AROUND:
+        return Declined(f"{around} elements around each")
     row_sizes, *row_steps = _columns([(loop.size, *loop.steps) for loop in rows_of] or [(1, 0, 0, 0)])
     arguments = (
         *(rows, columns, tiles.blocks, before, after, one.size, other.size),
