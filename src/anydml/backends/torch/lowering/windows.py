@@ -181,5 +181,13 @@ def _maximum(layout: Layout, walks: Sequence[Walk]) -> Run:
 
 def sums_around(sizes: Sequence[int], axes: Sequence[int], before: int, after: int) -> Callable[[Any], Any]:
     """What sums up the elements around each one, 0 outside of the tensor."""
-    walks = [Walk(axis, Window(sizes[axis], before + 1 + after, 1, before, after, 1), sizes[axis]) for axis in axes]
-    return lambda x: _summed(x, walks)
+    # Along these each element has all others around it.
+    whole = [axis for axis in axes if min(before, after) >= sizes[axis] - 1]
+    others = [axis for axis in axes if axis not in whole]
+    walks = [Walk(axis, Window(sizes[axis], before + 1 + after, 1, before, after, 1), sizes[axis]) for axis in others]
+
+    def summed(x: Any) -> Any:
+        x = _summed(x, walks) if walks else x
+        return x.sum(whole, keepdim=True).expand(*sizes) if whole else x
+
+    return summed
