@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import triton.language as tl
 
-from ...core.strided_layout import Layout
+from ...core.strided_layout import Layout, fold
 from ..base import Declined
 from ..torch.devices import is_interpreted
 from .launch import WIDE, next_power_of_2, too_many
@@ -55,6 +55,14 @@ def steps_of(layout: Layout) -> list[int]:
     return [0 if size == 1 else step // item for size, step in zip(layout.sizes, layout.strides, strict=True)]
 
 
-def inner_first(numbers: Sequence[int]) -> tuple[int, ...]:
-    """As kernels take the sizes and strides of loops; one loop at least."""
-    return tuple(numbers[::-1])
+def folded_loops(
+    sizes: Sequence[int], strides: Sequence[Sequence[int]], keep: int = -1
+) -> tuple[list[tuple[int, ...]], int]:
+    """Loops that all tensors walk as one, of a size and a step of each; and the number of the one that is kept."""
+    folded, kept, last = fold(sizes, strides, keep)
+    return [(size, *[each[i] for each in strides]) for size, i in zip(folded, last, strict=True)], kept
+
+
+def inner_first(loops: Sequence[Sequence[int]], tensors: int = 1) -> list[tuple[int, ...]]:
+    """Sizes, and steps of each tensor, as kernels take those of loops; of one loop, where there is none."""
+    return [*zip(*(loops[::-1] or [(1, *(0,) * tensors)]), strict=True)]

@@ -9,14 +9,15 @@ from typing import Any
 import torch
 import triton.language as tl
 
-from ....core.strided_layout import Layout, fold
+from ....core.strided_layout import Layout
+from ....core.tensor_desc import packed_strides
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ....operators.specs.gather_nd import dimensions_of
 from ...base import Declined
 from ...torch.tensors import TYPES
 from ..division import divisors
 from ..launch import BITS, WIDE, Launch, Planned, Tensors, between_elements, too_many
-from ..tiles import index_type, steps_of, tiles_of
+from ..tiles import folded_loops, index_type, inner_first, steps_of, tiles_of
 from . import scatter_kernels
 from .plan import POINTED
 
@@ -38,21 +39,6 @@ def plan(
     return make(desc, x, indices, updates, y, torch.device(device))
 
 
-def _columns(loops: Sequence[Sequence[int]], among: int) -> list[tuple[int, ...]]:
-    """Of loops, the innermost last, tuples as kernels take them; of one loop, where there is none."""
-    return [*zip(*(loops[::-1] or [(1, *(0,) * among)]), strict=True)]
-
-
-def _packed(sizes: Sequence[int]) -> list[int]:
-    return [prod(sizes[i + 1 :]) for i in range(len(sizes))]
-
-
-def _folded(sizes: Sequence[int], strides: Sequence[Sequence[int]], keep: int = -1) -> tuple[list[Any], int]:
-    """Loops that all tensors walk as one, of sizes and strides; and the number of the one that is kept."""
-    folded, kept, last = fold(sizes, strides, keep)
-    return [(size, *[each[i] for each in strides]) for size, i in zip(folded, last, strict=True)], kept
-
-
 def _elements(
     desc: Any, x: Layout, indices: Layout, updates: Layout, y: Layout, device: torch.device
 ) -> Planned | Declined:
@@ -63,23 +49,23 @@ def _elements(
     if declined is not None:
         return declined
     of_x, of_indices, of_updates, of_y = map(steps_of, (x, indices, updates, y))
-    places = _packed(y.sizes)
+    places = packed_strides(y.sizes)
     along, update_step = places[axis], of_updates[axis]
     without_axis = [[0 if i == axis else step for i, step in enumerate(each)] for each in (places, of_updates)]
     index = index_type((x, indices, updates, y), max(*programs) * BLOCK)
     moved, numbers = BITS[y.dtype.itemsize], torch.int64 if length >= WIDE else torch.int32
     bits = POINTED[moved]
     constants = {"BLOCK": BLOCK, "INDEX": index}
-    loops, kept = _folded(indices.sizes, [of_indices, without_axis[0]], axis)
-    sizes, *steps = _columns(loops, 2)
+    loops, kept = folded_loops(indices.sizes, [of_indices, without_axis[0]], axis)
+    sizes, *steps = inner_first(loops, 2)
     mark = Launch(
         scatter_kernels.mark_elements,
         programs[1],
         (marked, x.sizes[axis], along, sizes, *divisors(sizes), *steps),
         {"DIMENSION": len(loops) - 1 - kept, "LOOPS": len(loops), **constants},
     )
-    taken, _ = _folded(y.sizes, [of_x, without_axis[1], of_y], axis)
-    taken_sizes, *taken_steps = _columns(taken, 3)
+    taken, _ = folded_loops(y.sizes, [of_x, without_axis[1], of_y], axis)
+    taken_sizes, *taken_steps = inner_first(taken, 3)
     take = Launch(
         scatter_kernels.take_elements,
         programs[0],
@@ -117,7 +103,7 @@ def _points(
     declined = too_many(programs)
     if declined is not None:
         return declined
-    sizes, index_steps, tuple_steps = _columns(of_tuples, 2)
+    sizes, index_steps, tuple_steps = inner_first(of_tuples, 2)
     index = index_type((x, indices, updates, y), max(rows, columns, programs * BLOCK))
     moved, numbers = BITS[y.dtype.itemsize], torch.int64 if count >= WIDE else torch.int32
     mark = Launch(
@@ -126,7 +112,7 @@ def _points(
         (count, of_indices[-1], sizes, index_steps, tuple([x.sizes[i] for i in indexed])),
         {"COORDINATES": len(indexed), "LOOPS": len(sizes), "BLOCK": BLOCK, "INDEX": index},
     )
-    row_loops, column_loops = _columns(of_places, 2), _columns(of_slices, 3)
+    row_loops, column_loops = inner_first(of_places, 2), inner_first(of_slices, 3)
     take = Launch(
         scatter_kernels.take_slices,
         tiles.programs,

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ....core.strided_layout import Layout, fold
+from ....core.strided_layout import Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ....operators.specs.fill import value_as
 from ...base import Declined
 from ...torch.tensors import TYPES
 from ..launch import Launch, Planned, Tensors, between_elements, too_many
-from ..tiles import index_type, steps_of, tiles_of
+from ..tiles import folded_loops, index_type, inner_first, steps_of, tiles_of
 from . import kernels as counted_kernels
 
 BLOCK = 1024
@@ -33,13 +33,6 @@ def plan(
     return _sequence(desc, outputs[0]) if spec.name == "FILL_VALUE_SEQUENCE" else _scaled(desc, *layouts)
 
 
-def _loops(sizes: Sequence[int], *strides: Sequence[int]) -> list[tuple[int, ...]]:
-    """What kernels take of loops that all tensors walk as one."""
-    folded, _, last = fold(sizes, strides, -1)
-    loops = [(size, *[each[i] for each in strides]) for size, i in zip(folded, last, strict=True)]
-    return [*zip(*(loops[::-1] or [(1, *(0,) * len(strides))]), strict=True)]
-
-
 def _sequence(desc: Any, y: Layout) -> Planned | Declined:
     exact = np.float64 if y.dtype.kind == "f" else np.int64
     count = prod(y.sizes)
@@ -50,7 +43,7 @@ def _sequence(desc: Any, y: Layout) -> Planned | Declined:
     ends = [
         value_as(value, desc.ValueDataType).astype(exact).view(np.int64) for value in (desc.ValueStart, desc.ValueDelta)
     ]
-    sizes, steps = _loops(y.sizes, steps_of(y))
+    sizes, steps = inner_first(folded_loops(y.sizes, [steps_of(y)])[0])
     launch = Launch(
         counted_kernels.count_up,
         programs,
@@ -76,7 +69,7 @@ def _scaled(desc: Any, x: Layout, y: Layout) -> Planned | Declined:
     if isinstance(tiles, Declined):
         return tiles
     row_loops = [(each[1], each[0]) for each in (y.sizes, of_x, of_y)]
-    loops = _loops(y.sizes[2:], of_x[2:], of_y[2:])
+    loops = inner_first(folded_loops(y.sizes[2:], [of_x[2:], of_y[2:]])[0], 2)
     launch = Launch(
         counted_kernels.scale_channels,
         tiles.programs,

@@ -18,7 +18,7 @@ from ...torch.tensors import TYPES
 from ..division import divisors
 from ..launch import BITS, Launch, Planned, Tensors, between_elements
 from ..movement.plan import POINTED
-from ..tiles import Tiles, index_type, steps_of, tiles_of
+from ..tiles import Tiles, index_type, inner_first, steps_of, tiles_of
 from . import kernels as window_kernels
 
 TILE = 2048
@@ -26,7 +26,7 @@ TILE = 2048
 LOCAL_TILE = FOLD_TILE = 512
 """Likewise of local responses, and of FOLD."""
 MOST_AROUND = 256
-"""Elements around each that a local response adds one by one; running sums take fewer steps of more."""
+"""Elements around each up to which a local response adds them one by one; others are left to calls of PyTorch."""
 WARPS, WARPS_OF_MANY = 2, 4
 """Of local responses along channels; of those in squares, and of gradients."""
 
@@ -45,11 +45,6 @@ def plan(
     return _local_response(desc, read, outputs[0], torch.device(device))
 
 
-def _columns(loops: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-    """Of loops, the innermost last, tuples as kernels take them."""
-    return [*zip(*loops[::-1], strict=True)]
-
-
 def _unfold(desc: Any, x: Layout, y: Layout) -> Planned | Declined:
     under = windows_of_unfold(desc)
     of_x, (of_batch, of_row, of_column) = steps_of(x), steps_of(y)
@@ -63,8 +58,8 @@ def _unfold(desc: Any, x: Layout, y: Layout) -> Planned | Declined:
     for window in under:
         step //= window.taps
         loops.append((window.taps, 0, of_row * step))
-    row_sizes, x_row_steps, y_row_steps = _columns(loops)
-    places, strides, sizes, x_steps, starts, dilations = _columns(
+    row_sizes, x_row_steps, y_row_steps = inner_first(loops)
+    places, strides, sizes, x_steps, starts, dilations = inner_first(
         [
             (window.places[0], window.stride, window.size, step, window.start, window.dilation)
             for window, step in zip(under, of_x[2:], strict=True)
@@ -103,7 +98,7 @@ def _fold(desc: Any, x: Layout, y: Layout) -> Planned | Declined:
     if isinstance(tiles, Declined):
         return tiles
     loops = [(batch, of_x[0], of_y[0]), (channels, of_x[1] * taps, of_y[1])]
-    along = _columns(
+    along = inner_first(
         [
             (window.size, step, window.taps, window.dilation, window.start, window.places[0], window.stride)
             for window, step in zip(under, of_y[2:], strict=True)
@@ -117,7 +112,7 @@ def _fold(desc: Any, x: Layout, y: Layout) -> Planned | Declined:
     launch = Launch(
         window_kernels.fold,
         tiles.programs,
-        (rows, columns, tiles.blocks, taps, *_columns(loops), of_x[1], of_x[2], *along[:-1]),
+        (rows, columns, tiles.blocks, taps, *inner_first(loops), of_x[1], of_x[2], *along[:-1]),
         {
             "STRIDES": along[-1],
             "WIDE": wide,
@@ -156,7 +151,7 @@ def _local_response(desc: Any, read: Sequence[Layout], y: Layout, device: torch.
     before, after = (min((desc.LocalSize - k) // 2, farthest) for k in (1, 0))
     if (around := (before + after + 1) ** len(along)) > MOST_AROUND:
         return Declined(f"{around} elements around each")
-    row_sizes, *row_steps = _columns([(loop.size, *loop.steps) for loop in rows_of] or [(1, 0, 0, 0)])
+    row_sizes, *row_steps = inner_first([(loop.size, *loop.steps) for loop in rows_of], 3)
     arguments = (
         *(rows, columns, tiles.blocks, before, after, one.size, other.size),
         *[max(each.inside // columns, 1) for each in (one, other)],
