@@ -352,22 +352,30 @@ def test_a_right_matrix_that_stays(shape: tuple[int, int, int]) -> None:
     random = np.random.default_rng(n)
     a, b = drawn(random, (m, k), np.uint8), drawn(random, (k, n), np.int8)
     b_zero, b_scale = drawn(random, (n,), np.int8), random.uniform(0.01, 0.02, n).astype(np.float32)
+    bias, biases = (random.standard_normal((rows, n)).astype(np.float32) for rows in (1, m))
     graph = anydml.Graph(anydml.Device("cpu"))
     kept = [
         graph.constant(DML_BUFFER_TENSOR_DESC(DataType=x.dtype.name.upper(), Sizes=x.shape), np.ascontiguousarray(x))
-        for x in (b, b_scale[None], b_zero[None])
+        for x in (b, b_scale[None], b_zero[None], bias, biases)
     ]
     given = graph.input(a)
     whole = graph.compile(
         [
             anydml.matrix_multiply_integer(given, kept[0], 5, kept[2]),
             anydml.matrix_multiply_integer_to_float(given, 0.5, kept[0], kept[1], b_zero_point=kept[2]),
+            *(
+                anydml.matrix_multiply_integer_to_float(given, 0.5, kept[0], kept[1], each, b_zero_point=kept[2])
+                for each in kept[3:]
+            ),
         ]
     )
-    integers, floats = whole(a)
+    integers, floats, *with_biases = whole(a)
     np.testing.assert_array_equal(integers, anydml.matrix_multiply_integer(a, b, 5, b_zero))
     expected = anydml.matrix_multiply_integer_to_float(a, 0.5, b, b_scale, b_zero_point=b_zero)
     np.testing.assert_array_equal(floats, expected)
+    for each, y in zip((bias, biases), with_biases, strict=True):
+        expected = anydml.matrix_multiply_integer_to_float(a, 0.5, b, b_scale, each, b_zero_point=b_zero)
+        np.testing.assert_array_equal(y, expected)
 
 
 @pytest.mark.usefixtures("processor")

@@ -241,8 +241,10 @@ def test_quantised(dtype: Any) -> None:
         assert_alike(f"com.microsoft.{op}", [*x, scale, end[1]], attributes, constants=fixed, **off_by_one)
     for op in ("QLinearAdd", "QLinearMul"):
         assert_alike(f"com.microsoft.{op}", [*x, *other, *end], constants=(1, 2, 4, 5, 6, 7), **off_by_one)
-    pieces = [*end, *x, *quantised(3, dtype, 2, 5, 4, 6)]
-    assert_alike("com.microsoft.QLinearConcat", pieces, {"axis": 1}, constants=(0, 1, 3, 4, 6, 7), **off_by_one)
+    # The last piece is quantised as the result is.
+    pieces = [*end, *x, *quantised(3, dtype, 2, 5, 4, 6), integers(4, dtype, 2, 1, 4, 6), *end]
+    fixed = (0, 1, 3, 4, 6, 7, 9, 10)
+    assert_alike("com.microsoft.QLinearConcat", pieces, {"axis": 1}, constants=fixed, **off_by_one)
     truth = np.array([True, False, True, True, False, True])
     where = [truth, *x, *other, *end]
     assert_alike("com.microsoft.QLinearWhere", where, constants=(2, 3, 5, 6, 7, 8), **off_by_one)

@@ -72,8 +72,12 @@ class ByteProductPlan final : public BlockedProduct {
   std::unique_ptr<Plan> prepack(const void* const* inputs) const override {
     const bool is_one = std::all_of(p_.outer.begin(), p_.outer.end(),
                                     [](const Outer& each) { return each.size == 1 || each.b == 0; });
+    // A bias that stays too is copied, where all rows have the same one.
+    const bool has_one_bias = (p_.rows == 1 || p_.bias_row == 0) &&
+                              std::all_of(p_.outer.begin(), p_.outer.end(),
+                                          [](const Outer& each) { return each.size == 1 || each.bias == 0; });
     if (inputs[p_.b] == nullptr || !is_one || p_.depth.height.places != 1 ||
-        p_.column_bias.at(inputs, 0) != nullptr) {
+        (p_.column_bias.at(inputs, 0) != nullptr && !has_one_bias)) {
       return nullptr;
     }
     auto known = std::make_shared<Known>();

@@ -19,9 +19,8 @@ class KnownInputs {
   bool copy(const Problem& problem, const void* const* inputs, int64_t rows) {
     const Parameter of_rows[] = {problem.a_scale, problem.a_zero, problem.out_scale, problem.out_zero,
                                  problem.row_bias};
-    const Parameter of_columns[] = {problem.b_scale, problem.b_zero};
+    const Parameter of_columns[] = {problem.b_scale, problem.b_zero, problem.column_bias};
     auto last = static_cast<int64_t>(std::max(problem.a, problem.b));
-    last = std::max(last, problem.column_bias.input);
     for (const Parameter& each : of_rows) last = std::max(last, each.input);
     for (const Parameter& each : of_columns) last = std::max(last, each.input);
     copies_.resize(static_cast<size_t>(last + 1));

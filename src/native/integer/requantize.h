@@ -119,10 +119,10 @@ void requantize(const double* sums, const double* factors, const double* slopes,
 
 // As above in single precision, which is quicker, of sums + addend, by a slope for each or, where `step` is
 // 0, by the first kSlopesAtOnce, which are the same: false where one of the quotients is so near to a half
-// that doubles have to tell; then outputs are not those. A quotient that is within the limits is off by less
-// than three units of 256 in the last place.
+// that doubles have to tell; then outputs are not those. A quotient that is within the limits is below 256,
+// and off by three roundings: by less than 3 * 2^-24 * 256 < 2^-14.
 constexpr int64_t kSlopesAtOnce = 16;
-constexpr float kNearHalfInSingles = 0.5f - 0x1p-12f;
+constexpr float kNearHalfInSingles = 0.5f - 0x1p-14f;
 
 template <class Out>
 ANYDML_INLINE bool requantize_in_singles(const int32_t* sums, int32_t addend, const float* slopes,
