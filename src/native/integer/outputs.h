@@ -49,7 +49,7 @@ inline RowScale row_scale(const Problem& problem, const void* const* inputs, int
   row.is_short = is_short(row.slope, row.factor, row.scaling.scale);
   row.in_singles = is_usual(row.slope) && problem.depth.count() <= kFewProducts && row.bias >= -(1 << 30) &&
                    row.bias <= 1 << 30;
-  std::fill_n(row.slopes, kSlopesAtOnce, row.in_singles ? static_cast<float>(row.slope) : 0.0f);
+  std::fill_n(row.slopes, kSlopesAtOnce, row.in_singles ? static_cast<float>(row.slope) * kSlopeUnit : 0.0f);
   return row;
 }
 
@@ -275,7 +275,7 @@ class RowWriter {
       slopes_[i] = factors_[i] / scale_.scaling.scale;
       are_short_ = are_short_ && is_short(slopes_[i], factors_[i], scale_.scaling.scale);
       are_usual_ = are_usual_ && is_usual(slopes_[i]);
-      single_slopes_[i] = are_usual_ ? static_cast<float>(slopes_[i]) : 0;
+      single_slopes_[i] = are_usual_ ? static_cast<float>(slopes_[i]) * kSlopeUnit : 0;
     }
     // Of whole batches, those behind the last column too.
     const int64_t end = divided_up(columns_, kAtOnce) * kAtOnce;

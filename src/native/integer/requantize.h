@@ -121,34 +121,42 @@ void requantize(const double* sums, const double* factors, const double* slopes,
 // 0, by the first kSlopesAtOnce, which are the same: false where one of the quotients is so near to a half
 // that doubles have to tell; then outputs are not those. A quotient that is within the limits is below 256,
 // and off by three roundings: by less than 3 * 2^-24 * 256 < 2^-14.
+// Slopes are multiplied by kSlopeUnit beforehand.
 constexpr int64_t kSlopesAtOnce = 16;
+#if defined(ANYDML_ISA_AVX512)
+constexpr int kSlopeBits = 14;
+#else
+constexpr int kSlopeBits = 0;
+#endif
+constexpr float kSlopeUnit = 1 << kSlopeBits;
 constexpr float kNearHalfInSingles = 0.5f - 0x1p-14f;
 
 template <class Out>
 ANYDML_INLINE bool requantize_in_singles(const int32_t* sums, int32_t addend, const float* slopes,
                                          int64_t step, const Scaling& scaling, Out* outputs) {
-  // Integers both, so that it is the same to saturate before quotients are rounded.
-  const auto low = static_cast<float>(scaling.lowest - scaling.zero_point);
-  const auto high = static_cast<float>(scaling.highest - scaling.zero_point);
-  const auto zero_point = static_cast<int32_t>(scaling.zero_point);
 #if defined(ANYDML_ISA_AVX512)
+  // In fixed point, of kSlopeUnit: a quotient and the zero point are off by 1/2 + 1/8, and by 1/2 as they
+  // become an integer. A half is doubtful where what is left of it, from one unit below on, is at most two.
+  // What is too small saturates as it is packed.
   constexpr int64_t kLanes = 16;
   // GCC takes what it does without masks for uninitialised.
   constexpr __mmask16 kAll = 0xffff;
   constexpr int64_t kVectors = kRequantizedAtOnce / kLanes;
+  constexpr auto kUnit = static_cast<int32_t>(kSlopeUnit);
+  const __m512 point = _mm512_set1_ps(static_cast<float>(scaling.zero_point) * kSlopeUnit);
+  const __m512 highest = _mm512_set1_ps(static_cast<float>(scaling.highest) * kSlopeUnit);
   __m512i integers[kVectors];
-  __m512 furthest = _mm512_setzero_ps();
+  __m512i nearest = _mm512_set1_epi32(kUnit);
 #pragma GCC unroll 4
   for (int64_t i = 0; i < kVectors; ++i) {
     const __m512i total = _mm512_add_epi32(_mm512_loadu_si512(sums + i * kLanes), _mm512_set1_epi32(addend));
-    __m512 quotient =
-        _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(kAll, total), _mm512_loadu_ps(slopes + i * kLanes * step));
-    quotient = _mm512_maskz_min_ps(kAll, _mm512_maskz_max_ps(kAll, quotient, _mm512_set1_ps(low)),
-                                   _mm512_set1_ps(high));
-    const __m512i whole = _mm512_maskz_cvtps_epi32(kAll, quotient);
-    const __m512 rest = _mm512_sub_ps(quotient, _mm512_maskz_cvtepi32_ps(kAll, whole));
-    furthest = _mm512_maskz_max_ps(kAll, furthest, _mm512_abs_ps(rest));
-    integers[i] = _mm512_add_epi32(whole, _mm512_set1_epi32(zero_point));
+    const __m512 fixed = _mm512_fmadd_ps(_mm512_maskz_cvtepi32_ps(kAll, total),
+                                         _mm512_loadu_ps(slopes + i * kLanes * step), point);
+    const __m512i above =
+        _mm512_add_epi32(_mm512_maskz_cvtps_epi32(kAll, _mm512_maskz_min_ps(kAll, fixed, highest)),
+                         _mm512_set1_epi32(kUnit / 2 + 1));
+    nearest = _mm512_maskz_min_epu32(kAll, nearest, _mm512_and_si512(above, _mm512_set1_epi32(kUnit - 1)));
+    integers[i] = _mm512_maskz_srai_epi32(kAll, above, kSlopeBits);
   }
   // Packing takes 16 bytes of each vector in turn.
   const __m512i low_words = _mm512_packs_epi32(integers[0], integers[1]);
@@ -157,8 +165,13 @@ ANYDML_INLINE bool requantize_in_singles(const int32_t* sums, int32_t addend, co
                                               : _mm512_packus_epi16(low_words, high_words);
   const __m512i in_order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   _mm512_storeu_si512(outputs, _mm512_maskz_permutexvar_epi32(kAll, in_order, bytes));
-  return _mm512_cmp_ps_mask(furthest, _mm512_set1_ps(kNearHalfInSingles), _CMP_GE_OQ) == 0;
-#elif defined(ANYDML_VECTORS)
+  return _mm512_cmple_epu32_mask(nearest, _mm512_set1_epi32(2)) == 0;
+#else
+  // Integers both, so that it is the same to saturate before quotients are rounded.
+  const auto low = static_cast<float>(scaling.lowest - scaling.zero_point);
+  const auto high = static_cast<float>(scaling.highest - scaling.zero_point);
+  const auto zero_point = static_cast<int32_t>(scaling.zero_point);
+#if defined(ANYDML_VECTORS)
   constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(float));
   Vector<int32_t> are_near = {};
   for (int64_t i = 0; i < kRequantizedAtOnce; i += kLanes) {
@@ -187,6 +200,7 @@ ANYDML_INLINE bool requantize_in_singles(const int32_t* sums, int32_t addend, co
     outputs[i] = static_cast<Out>(static_cast<int32_t>(whole) + zero_point);
   }
   return true;
+#endif
 #endif
 }
 
