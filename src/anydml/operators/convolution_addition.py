@@ -1,6 +1,7 @@
-"""A convolution, a tensor that is added to it, and RELU: what a graph makes of three operators where libraries do so.
+"""A convolution, a tensor that is added to it, and RELU: what a graph makes of three operators where kernels do so.
 
-It is no operator of DirectML's: the sum is rounded once, behind RELU.
+It is no operator of DirectML's: libraries of GPUs round the sum once, behind RELU; the CPU's kernel rounds as the
+operators do.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .specs.convolution import DML_CONVOLUTION_OPERATOR_DESC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvolutionAddition(OperatorDesc):
-    """max(convolution + Added, 0); the tensors but Added are those of `convolution`."""
+    """max(convolution + Added, 0), or the sum alone; the tensors but Added are those of `convolution`."""
 
     InputTensor: Tensor
     FilterTensor: Tensor
@@ -27,6 +28,7 @@ class ConvolutionAddition(OperatorDesc):
     AddedTensor: Tensor
     OutputTensor: Tensor
     convolution: DML_CONVOLUTION_OPERATOR_DESC
+    is_rectified: bool = True
 
 
 def _reference(desc: ConvolutionAddition, x: Array, w: Array, bias: Array | None, added: Array) -> Array:
@@ -34,7 +36,8 @@ def _reference(desc: ConvolutionAddition, x: Array, w: Array, bias: Array | None
     assert spec is not None
     y = spec.reference(desc.convolution, x, w, bias)
     assert not isinstance(y, tuple)
-    found: Array = np.maximum(y + added, 0).astype(y.dtype)
+    total = y + added
+    found: Array = (np.maximum(total, 0) if desc.is_rectified else total).astype(y.dtype)
     return found
 
 

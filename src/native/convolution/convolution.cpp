@@ -172,6 +172,9 @@ std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reas
     return nullptr;
   }
   const Layout& out = tensor(request.outputs, 0);
+  if (request.inputs.size() > 3 && request.inputs[3].present) {
+    return make_convolution_of_channels(request, reason);
+  }
   std::string declined;
   const bool is_small = out.sizes.size() == 4 && out.sizes[2] * out.sizes[3] <= kFewPlaces;
   const bool is_by_channel = is_small && request.attributes.integer("GroupCount") == in.sizes[1];

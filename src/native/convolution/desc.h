@@ -17,6 +17,7 @@ struct ConvolutionDesc {
   const Layout& out;
   const Layout& filter;
   const Layout& bias;
+  const Layout* added;  // to results, before an activation; null for none
   const Attributes& attributes;
   bool is_forward;
   bool is_flipped;  // in mode CONVOLUTION a filter is counted from its end
@@ -31,6 +32,7 @@ struct ConvolutionDesc {
         out(tensor(request.outputs, 0)),
         filter(tensor(request.inputs, 1)),
         bias(request.inputs.at(2)),
+        added(request.inputs.size() > 3 && request.inputs[3].present ? &request.inputs[3] : nullptr),
         attributes(request.attributes),
         is_forward(attributes.integer("Direction") == 0),
         is_flipped(attributes.integer("Mode") == 0),
@@ -48,10 +50,18 @@ struct ConvolutionDesc {
                 filter.sizes[1] == (is_forward ? channels : results),
             "a filter is wrong");
     require(!bias.present || (bias.type == in.type && bias.sizes.at(1) == out.sizes[1]), "a bias is wrong");
+    require(added == nullptr || (added->type == out.type && added->sizes == out.sizes),
+            "what is added differs from the output");
     for (const char* name : {"Strides", "Dilations", "StartPadding", "EndPadding", "OutputPadding"})
       require(attributes.integers(name).size() == spatial(), "a spatial dimension lacks a number");
   }
 
+  bool added_lies_alike() const {
+    for (size_t d = 0; d < out.sizes.size(); ++d) {
+      if (out.sizes[d] > 1 && added->strides[d] != out.strides[d]) return false;
+    }
+    return true;
+  }
   size_t spatial() const { return in.sizes.size() - 2; }
   int64_t output_padding(size_t i) const { return attributes.integers("OutputPadding")[i]; }
   int64_t bias_step() const { return bias.present ? bias.strides[1] : 0; }

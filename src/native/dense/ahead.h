@@ -37,7 +37,7 @@ class Ahead {
     int64_t size;
     int64_t step;
   };
-  std::array<Part, 2> parts_{};
+  std::array<Part, 3> parts_{};
   size_t count_ = 0;
 };
 

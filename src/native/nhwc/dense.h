@@ -49,6 +49,7 @@ struct DenseShape {
   bool has_bias;
   int64_t bias_step;
   Fused fused;
+  bool has_added = false;  // singles that are added to results, and lie as these do
 
   int64_t item() const { return is_half ? 2 : 4; }
   int64_t depth() const { return static_cast<int64_t>(tap_offsets.size()) * sides.channels; }
@@ -99,13 +100,14 @@ class DenseConvolution final : public Plan {
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const std::shared_ptr<const Weights> weights = this->weights(inputs);
+    const auto* const added = shape_.has_added ? static_cast<const std::byte*>(inputs[3]) : nullptr;
     const int threads = threads_for(work());
     const Division division = divided(tasks_of(threads));
     const int64_t workers = std::min<int64_t>(threads, division.tasks());
     const Singles64 rooms(workers * division.room);
     parallel_for(division.tasks(), threads, [&](int64_t i, int worker) {
       compute(division, *weights, static_cast<const std::byte*>(inputs[0]),
-              static_cast<std::byte*>(outputs[0]), i, rooms.data() + worker * division.room);
+              static_cast<std::byte*>(outputs[0]), i, rooms.data() + worker * division.room, added);
     });
   }
 
@@ -135,7 +137,7 @@ class DenseConvolution final : public Plan {
 
   // A task of a division, with room of its own.
   void compute(const Division& division, const Weights& weights, const std::byte* from, std::byte* to,
-               int64_t task, float* room) const {
+               int64_t task, float* room, const std::byte* added = nullptr) const {
     const auto share = [](int64_t i, int64_t count, int64_t all) {
       return Range{share_begin(i, count, all), share_begin(i + 1, count, all)};
     };
@@ -144,9 +146,9 @@ class DenseConvolution final : public Plan {
     if (by_lines_) {
       const int64_t blocks = division.blocks / shape_.sides.batch;
       const Range lines = share(block % blocks, blocks, shape_.sides.height.places);
-      return multiply_lines(weights, from, to, block / blocks, lines, columns, room);
+      return multiply_lines(weights, from, {to, added}, block / blocks, lines, columns, room);
     }
-    multiply_rows(weights, from, to, room, share(block, division.blocks, tiles()), columns);
+    multiply_rows(weights, from, {to, added}, room, share(block, division.blocks, tiles()), columns);
   }
 
   bool has_prepack() const override { return true; }
@@ -245,9 +247,15 @@ class DenseConvolution final : public Plan {
     }
   }
 
-  // Where rows of results go.
+  // The results' tensor, and the one that is added to it, or null.
+  struct Ends {
+    std::byte* to;
+    const std::byte* added;
+  };
+  // Where rows of results go, from where all do.
   struct Places {
-    std::array<std::byte*, kMostRows> to;
+    Ends ends;
+    std::array<int64_t, kMostRows> offsets;
   };
 
   // Writes some columns of rows of results, from one on.
@@ -263,11 +271,15 @@ class DenseConvolution final : public Plan {
     constexpr auto kSize = static_cast<int64_t>(sizeof(T));
     constexpr int64_t kStep = kLanesOf<float>;
     for (int64_t i = 0; i < rows; ++i, results += width) {
-      std::byte* const to = places.to[static_cast<size_t>(i)] + first * kSize;
+      const int64_t offset = places.offsets[static_cast<size_t>(i)] + first * kSize;
+      std::byte* const to = places.ends.to + offset;
       for (int64_t c = 0; c < columns; c += kStep) {
         const auto* const from = reinterpret_cast<const std::byte*>(results + c);
         // A sum of zeros is 0, whatever their signs.
-        const auto y = shape_.fused.applied<float>(load_lanes<float, float>(from) + 0.0f);
+        auto y = load_lanes<float, float>(from) + 0.0f;
+        if (places.ends.added != nullptr)
+          y = y + added_to(places.ends.added + offset + c * kItem, columns - c);
+        y = shape_.fused.applied<float>(y);
         if (c + kStep <= columns) {
           store_lanes<T, float>(to + c * kSize, y);
         } else {
@@ -279,8 +291,17 @@ class DenseConvolution final : public Plan {
     }
   }
 
+  // A vector of what is added, of which no more than `count` elements are read.
+  ANYDML_INLINE static auto added_to(const std::byte* from, int64_t count) {
+    constexpr int64_t kStep = kLanesOf<float>;
+    if (count >= kStep) return load_lanes<float, float>(from);
+    alignas(64) std::byte last[kStep * kItem] = {};
+    std::memcpy(last, from, static_cast<size_t>(count * kItem));
+    return load_lanes<float, float>(last);
+  }
+
   // Tiles of rows, as even as can be, by panels of columns.
-  void multiply_rows(const Weights& weights, const std::byte* from, std::byte* to, float* gathered,
+  void multiply_rows(const Weights& weights, const std::byte* from, const Ends& ends, float* gathered,
                      Range block, Range columns) const {
     const int64_t begin = share_begin(block.first, tiles(), rows_);
     const int64_t end = share_begin(block.second, tiles(), rows_);
@@ -306,15 +327,17 @@ class DenseConvolution final : public Plan {
         const int64_t row = share_begin(t, tiles(), rows_);
         const int64_t count = share_begin(t + 1, tiles(), rows_) - row;
         const std::byte* const own = rows + (row - begin) * step;
-        Places places;
+        Places places{ends, {}};
         ResultPlace place(shape_.sides, row);
         for (int64_t k = 0; k < count; ++k, place.move(shape_.sides))
-          places.to[static_cast<size_t>(k)] = to + place.out(shape_.sides);
+          places.offsets[static_cast<size_t>(k)] = place.out(shape_.sides);
         if (last == columns.second) {
           ahead = Ahead();
           const int64_t out = std::abs(shape_.sides.width.out_stride) * count;
           if (is_direct_) ahead.add(own + count * step, count * step, kLine);
-          ahead.add(places.to[0] + count * shape_.sides.width.out_stride, out, kLine);
+          const int64_t next = places.offsets[0] + count * shape_.sides.width.out_stride;
+          ahead.add(ends.to + next, out, kLine);
+          if (ends.added != nullptr) ahead.add(ends.added + next, out, kLine);
         }
         for (int64_t panel = first; panel < last; ++panel) {
           const int64_t width = columns_of(panel);
@@ -357,10 +380,10 @@ class DenseConvolution final : public Plan {
     std::vector<int64_t> offsets;
   };
   Division divided_lines(int64_t parts, int64_t wanted) const;
-  void multiply_lines(const Weights& weights, const std::byte* from, std::byte* to, int64_t image,
+  void multiply_lines(const Weights& weights, const std::byte* from, const Ends& ends, int64_t image,
                       Range range, Range columns, float* room) const;
   void copy_lines(const std::byte* picture, int64_t begin, int64_t end, std::byte* to) const;
-  void multiply_panels(const Weights& weights, const std::byte* from, std::byte* to, const Lines& lines,
+  void multiply_panels(const Weights& weights, const std::byte* from, const Ends& ends, const Lines& lines,
                        Range panels, float* sums) const;
   int64_t parts_at_once() const;
   // How many lines before the one of a window's first tap the one of its last tap lies.

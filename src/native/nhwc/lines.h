@@ -30,7 +30,7 @@ inline DenseConvolution::Division DenseConvolution::divided_lines(int64_t parts,
   return {batch * blocks, parts, copied + lines * width.places * kPanel + kLanesOf<float>};
 }
 
-inline void DenseConvolution::multiply_lines(const Weights& weights, const std::byte* from, std::byte* to,
+inline void DenseConvolution::multiply_lines(const Weights& weights, const std::byte* from, const Ends& ends,
                                              int64_t image, Range range, Range columns, float* room) const {
   const auto& [batch, batch_in, batch_out, channels, height, width] = shape_.sides;
   const std::byte* const picture = from + image * batch_in;
@@ -56,7 +56,7 @@ inline void DenseConvolution::multiply_lines(const Weights& weights, const std::
   const int64_t some = is_at_once ? panels_at_once() : 1;
   for (int64_t panel = columns.first; panel < columns.second; panel += some) {
     const Range panels{panel, std::min(panel + some, columns.second)};
-    multiply_panels(weights, from, to, lines, panels, sums);
+    multiply_panels(weights, from, ends, lines, panels, sums);
   }
 }
 
@@ -91,7 +91,7 @@ inline void DenseConvolution::copy_lines(const std::byte* picture, int64_t begin
 // Lines of results in some panels, or in one: as many parts of the depth at once, taps that follow each other
 // in memory, as have weights that stay in the caches for all lines. A line's taps on padding above and below
 // are left out, which adds zeros less.
-inline void DenseConvolution::multiply_panels(const Weights& weights, const std::byte* from, std::byte* to,
+inline void DenseConvolution::multiply_panels(const Weights& weights, const std::byte* from, const Ends& ends,
                                               const Lines& lines, Range panels, float* sums) const {
   const auto& [batch, batch_in, batch_out, channels, height, width] = shape_.sides;
   const int64_t tiles = (width.places + kMostRows - 1) / kMostRows;
@@ -125,13 +125,16 @@ inline void DenseConvolution::multiply_panels(const Weights& weights, const std:
       for (int64_t t = 0; t < tiles; ++t) {
         const int64_t place = share_begin(t, tiles, width.places);
         const int64_t count = share_begin(t + 1, tiles, width.places) - place;
-        Places places;
-        std::byte* const out =
-            to + lines.image * batch_out + i * height.out_stride + place * width.out_stride;
-        for (int64_t k = 0; k < count; ++k) places.to[static_cast<size_t>(k)] = out + k * width.out_stride;
+        Places places{ends, {}};
+        const int64_t out = lines.image * batch_out + i * height.out_stride + place * width.out_stride;
+        for (int64_t k = 0; k < count; ++k)
+          places.offsets[static_cast<size_t>(k)] = out + k * width.out_stride;
         if (next_size <= 0) {
           ahead = Ahead();
-          ahead.add(out + count * width.out_stride, count * std::abs(width.out_stride), kLine);
+          const int64_t behind = out + count * width.out_stride;
+          ahead.add(ends.to + behind, count * std::abs(width.out_stride), kLine);
+          if (ends.added != nullptr)
+            ahead.add(ends.added + behind, count * std::abs(width.out_stride), kLine);
         }
         for (int64_t panel = panels.first; panel < panels.second; ++panel) {
           const int64_t columns = columns_of(panel);

@@ -159,6 +159,7 @@ bool is_of_channels(const Layout& parameter, const Layout& in) {
 // A convolution of two spatial dimensions, by channels.
 class Convolution : private ConvolutionDesc {
  public:
+  using ConvolutionDesc::added;
   using ConvolutionDesc::ConvolutionDesc;
   using ConvolutionDesc::in;
   using ConvolutionDesc::out;
@@ -170,6 +171,9 @@ class Convolution : private ConvolutionDesc {
     if (!fused) return "no activation but RELU and CLIP";
     if (output_padding(0) > 0 || output_padding(1) > 0) return "no OutputPadding";
     if (taps(0) > kMostTaps || taps(1) > kMostTaps) return "a filter of more than 64 taps along a dimension";
+    if (added != nullptr &&
+        (groups > 1 || !is_forward || in.type != DataType::kFloat32 || !added_lies_alike()))
+      return "no addition but to the singles of one group, of a tensor that lies as they do";
     if (is_depthwise()) return "";
     if (groups > 1 && results < kGroupColumns) return "groups of fewer than 8 results";
     return "";
@@ -184,7 +188,7 @@ class Convolution : private ConvolutionDesc {
           *fused};
       return windows(sides, weighted, "depthwise convolution" + window);
     }
-    const std::string description = "convolution" + window;
+    const std::string description = (added != nullptr ? "convolution and addition" : "convolution") + window;
     if (is_forward && groups == 1) return dense(sides, offsets(all(0), all(1)), description);
     std::vector<Phase> rows{{sides.height, all(0), 0}};
     std::vector<Phase> columns{{sides.width, all(1), 0}};
@@ -246,7 +250,8 @@ class Convolution : private ConvolutionDesc {
     const int64_t channel_in = in.sizes[1] == 1 ? size_of(in.type) : in.strides[1];
     return std::make_unique<DenseConvolution>(
         DenseShape{in.type == DataType::kFloat16, sides, channel_in, results, std::move(offsets),
-                   filter_of_channel(), filter_of_result(), bias.present, bias_step(), *fused},
+                   filter_of_channel(), filter_of_result(), bias.present, bias_step(), *fused,
+                   added != nullptr},
         description);
   }
 };
@@ -297,6 +302,10 @@ std::unique_ptr<Plan> make_convolution_of_channels(const Request& request, std::
   const bool reads_last = has_channels_last(convolution.in) ||
                           (!convolution.is_depthwise() && convolution.in.sizes[1] < kCopiedChannels);
   const bool writes_last = has_channels_last(convolution.out);
+  if (convolution.added != nullptr && (!reads_last || !writes_last)) {
+    reason = "no addition but where channels lie last";
+    return nullptr;
+  }
   if (!reads_last || !writes_last)
     return relaid(request, make_convolution_of_channels, !reads_last, !writes_last, reason, true);
   return convolution.plan(reason);

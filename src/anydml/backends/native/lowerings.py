@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from ...core.strided_layout import Layout
 from .attention_lowering import attention
-from .convolution_lowering import convolution
+from .convolution_lowering import addition, convolution
 from .diagonal_lowering import diagonal
 from .gather_lowering import by_points, gather
 from .gemm_lowering import gemm
@@ -28,6 +28,7 @@ LOWERINGS: Mapping[str, Lowering] = {
     **dict.fromkeys(("BATCH_NORMALIZATION", "BATCH_NORMALIZATION_TRAINING"), normalization),
     **dict.fromkeys([f"MEAN_VARIANCE_NORMALIZATION{revision}" for revision in ("", "1", "2")], normalization),
     "CONVOLUTION": convolution,
+    "CONVOLUTION_ADD_RELU": addition,
     "DEQUANTIZE": quantized,
     "DIAGONAL_MATRIX": diagonal,
     "DIAGONAL_MATRIX1": diagonal,

@@ -1,8 +1,9 @@
-"""What follows a convolution on a GPU: RELU of a sum as part of its call, or a bias as part of the pass behind it.
+"""What follows a convolution: an addition and RELU as part of it, or a bias as part of the pass behind it.
 
-Libraries add a bias and another tensor to a convolution, and apply RELU, as they write it. Where anything else follows,
-a bias is added by the kernel that does this, in one pass over memory: it becomes an operator, which `fuse_pointwise.py`
-chains with others.
+The CPU's kernel adds another tensor to what it writes, where both lie with their channels last. Libraries of GPUs add a
+bias and another tensor to a convolution, and apply RELU, as they write it. Where anything else follows, a bias is added
+by the kernel that does this, in one pass over memory: it becomes an operator, which `fuse_pointwise.py` chains with
+others.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ _RELU = "ACTIVATION_RELU"
 
 
 def fuse_additions(network: Network) -> None:
-    """RELU(CONVOLUTION + x) becomes one operator, on devices whose libraries have it."""
-    if network.device.memory.is_host:
-        return
+    """RELU(CONVOLUTION + x) becomes one operator, and on the CPU CONVOLUTION + x, where kernels have it."""
+    is_host = network.device.memory.is_host
     readers = network.readers()
     given_by: dict[Port | None, Port] = {}
     for i, addition in list(network.vertices.items()):
         if addition.spec.name not in _ADDITIONS:
             continue
         relu = _relu_behind(network, i, addition, readers[Port(i, 0)])
-        if relu is None:
+        inner: Any = addition.desc
+        if relu is None and (not is_host or getattr(inner, "FusedActivation", None) is not None):
             continue
         # The last of two convolutions, which finds there what the other one gives.
         places = {number: rank for rank, number in enumerate(network.vertices)}
@@ -41,7 +42,7 @@ def fuse_additions(network: Network) -> None:
             source = addition.sources[at]
             if source is None or readers[source] != 1 or not _fuse(network, i, at, relu):
                 continue
-            if relu != i:
+            if relu is not None and relu != i:
                 given_by[Port(relu, 0)] = Port(i, 0)
             break
     network.replace(given_by)
@@ -62,8 +63,8 @@ def _relu_behind(network: Network, i: int, addition: Vertex, readers: int) -> in
     return behind[0] if alike else None
 
 
-def _fuse(network: Network, i: int, at: int, relu: int) -> bool:
-    """Makes a convolution, the operand `at` of an addition, and what follows one, in the addition's place."""
+def _fuse(network: Network, i: int, at: int, relu: int | None) -> bool:
+    """Makes a convolution, the operand `at` of an addition, and RELU behind it one, in the addition's place."""
     addition = network.vertices[i]
     source, other = addition.sources[at], addition.sources[1 - at]
     convolution = None if source is None else network.vertices.get(source.node)
@@ -87,14 +88,24 @@ def _fuse(network: Network, i: int, at: int, relu: int) -> bool:
         AddedTensor=operands[1 - at],
         OutputTensor=outer.OutputTensor,
         convolution=outer,
+        is_rectified=relu is not None,
     )
-    titles = convolution.titles + addition.titles + (network.vertices[relu].titles if relu != i else ())
+    if network.device.memory.is_host and not _has_kernel(network, desc):
+        return False
+    titles = convolution.titles + addition.titles
+    titles += network.vertices[relu].titles if relu is not None and relu != i else ()
     sources = [*convolution.sources, other]
     del network.vertices[source.node]
     fused = replace(convolution, spec=CONVOLUTION_ADDITION, desc=desc, sources=sources, titles=titles)
     network.vertices[i] = fused
-    network.notes.append(f"{addition.name} and RELU fused into {convolution.name}")
+    network.notes.append(f"{addition.name}{' and RELU' * desc.is_rectified} fused into {convolution.name}")
     return True
+
+
+def _has_kernel(network: Network, desc: ConvolutionAddition) -> bool:
+    spec = CONVOLUTION_ADDITION
+    inputs = [None if tensor is None else Layout.of_desc(tensor) for _, tensor in spec.inputs(desc)]
+    return network.device.fuses(spec, desc, inputs, [Layout.of_desc(desc.OutputTensor)])
 
 
 def part_biases(network: Network) -> None:
