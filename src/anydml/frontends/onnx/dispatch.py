@@ -48,7 +48,10 @@ def on_host(array: Any) -> Any:
 
 def bound_to(piece: Piece, held: Mapping[str, Any]) -> list[Any]:
     """What the inputs of a piece's graph are bound to."""
-    return [held[key].reshape(shape) for key, shape in zip(piece.reads, piece.shapes, strict=True)] + piece.weights
+    arrays = [held[key] for key in piece.reads]
+    return [
+        each if each.shape == shape else each.reshape(shape) for each, shape in zip(arrays, piece.shapes, strict=True)
+    ] + piece.weights
 
 
 def _lies_packed(array: Any) -> bool:
@@ -85,7 +88,7 @@ def dispatch(piece: Piece, held: dict[str, Any]) -> None:
             array = as_ml_dtypes(PackedArray(on_host(written.data), written.data_type, written.shape))
         else:
             array = written
-        held[key] = array if tuple(array.shape) == shape else array.reshape(shape)
+        held[key] = array if array.shape == shape or tuple(array.shape) == shape else array.reshape(shape)
     for key, (count, axis) in piece.counts.items():
         whole = on_host(held[key])
         held[key] = whole[(slice(None),) * axis + (slice(int(np.ravel(on_host(held[count]))[0])),)]

@@ -86,6 +86,7 @@ class InferenceSession:
         self._lock = Lock()
         self._last: list[Piece] = []
         self._names = [each.name for each in self._model.inputs]
+        self._output_names = outputs
         if all(_is_static(each) for each in self._model.inputs):
             types = {each.name: Held(each.name, _static(each), _dtype_of(each)) for each in self._model.inputs}
             self._first(types)
@@ -130,7 +131,7 @@ class InferenceSession:
         Raises:
             DMLError: (N2) to (N5), and the operators' own rules on values; (K1), (K4) of Dask arrays.
         """
-        names = [each.name for each in self._model.outputs]
+        names = self._output_names
         if isinstance(output_names, str):
             remedy = f"Write [{output_names!r}]"
             refuse("run", "(N3)", "output_names", kind_of(output_names), "a list of names", remedy, kind="type")
@@ -138,13 +139,19 @@ class InferenceSession:
         for name in wanted:
             if name not in names:
                 refuse("run", "(N3)", "output_names", repr(name), f"outputs of the model: {listing(names)}")
-        batches = batches_for(feeds.values()) if isinstance(feeds, Mapping) else None
-        if batches is not None:
-            lazy: list[Any] = batches.run_session(self, wanted, feeds)
-            return lazy
-        pieces, arrays = zip(*self.pieces(feeds), strict=True)
-        self._last = [*pieces]
-        results = dict(zip(names, (where_it_is(each, arrays[-1]) for each in pieces[-1].results), strict=True))
+        known = self._known_signature(feeds)
+        if known is None:
+            batches = batches_for(feeds.values()) if isinstance(feeds, Mapping) else None
+            if batches is not None:
+                lazy: list[Any] = batches.run_session(self, wanted, feeds)
+                return lazy
+        ran = list(self._pieces_of(known, feeds))
+        self._last = [piece for piece, _ in ran]
+        last, held = ran[-1]
+        results = dict(zip(names, [where_it_is(each, held) for each in last.results], strict=True))
+        if known is not None and self.device.memory.is_host:
+            # NumPy's arrays were fed, and are what is wanted.
+            return [results[name] for name in wanted]
         like = next((each for each in feeds.values() if not isinstance(each, (list, tuple))), None)
         return [self._as_fed(like, results[name]) for name in wanted]
 
@@ -217,11 +224,16 @@ class InferenceSession:
         Args:
             feeds: as for :meth:`run`.
         """
-        known, held = self._known_signature(feeds)
-        if known is None:
+        yield from self._pieces_of(self._known_signature(feeds), feeds)
+
+    def _pieces_of(
+        self, known: tuple[Piece, dict[str, Any]] | None, feeds: Mapping[str, Any]
+    ) -> Iterator[tuple[Piece, dict[str, Any]]]:
+        if known is not None:
+            piece, held = known
+        else:
             held, types = self._fed(feeds)
-            known = self._first(types)
-        piece = known
+            piece = self._first(types)
         while True:
             yield piece, held
             dispatch(piece, held)
@@ -231,14 +243,18 @@ class InferenceSession:
 
     # Compiling
 
-    def _known_signature(self, feeds: Mapping[str, Any]) -> tuple[Piece | None, dict[str, Any]]:
+    def _known_signature(self, feeds: Mapping[str, Any]) -> tuple[Piece, dict[str, Any]] | None:
         """What serves NumPy's arrays whose types and shapes were looked at before, and the arrays."""
-        held = dict(feeds) if type(feeds) is dict else {}
-        arrays: list[Any] = [held.get(name) for name in self._names]
-        are_plain = all(type(array) is np.ndarray and not array.dtype.hasobject for array in arrays)
-        if not are_plain or len(arrays) != len(held):
-            return None, held
-        return self._found(self._kept, tuple([(array.dtype, array.shape) for array in arrays])), held
+        if type(feeds) is not dict or len(feeds) != len(self._names):
+            return None
+        key = []
+        for name in self._names:
+            array = feeds.get(name)
+            if type(array) is not np.ndarray:
+                return None
+            key.append((array.dtype, array.shape))
+        found = self._found(self._kept, tuple(key))
+        return None if found is None else (found, dict(feeds))
 
     def _first(self, types: dict[str, Value]) -> Piece:
         key = tuple([key_of(each) for each in types.values()])
