@@ -22,13 +22,24 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-// `others` in the first lanes.
+// The numbers of lanes. A table, as compilers put local ones together again in each turn of a loop.
+template <class Number, int kLanes>
+struct LaneNumbers {
+  alignas(64) Number numbers[kLanes] = {};
+
+  constexpr LaneNumbers() {
+    for (int i = 0; i < kLanes; ++i) numbers[i] = static_cast<Number>(i);
+  }
+};
+
+// Whether a lane is one of the first ones.
 template <class A, class V>
-ANYDML_INLINE V without(V v, V others, int64_t lanes) {
+ANYDML_INLINE auto is_first_lane(int64_t lanes) {
+  using Number = SignedOf<A>;
   constexpr int kLanes = sizeof(V) / sizeof(A);
-  std::array<SignedOf<A>, kLanes> numbers;
-  for (int i = 0; i < kLanes; ++i) numbers[static_cast<size_t>(i)] = static_cast<SignedOf<A>>(i);
-  return bits_as<Lanes<SignedOf<A>, kLanes>>(numbers) < static_cast<SignedOf<A>>(lanes) ? others : v;
+  static constexpr LaneNumbers<Number, kLanes> kTable;
+  const auto numbers = load_lanes_at<Lanes<Number, kLanes>>(reinterpret_cast<const std::byte*>(&kTable));
+  return numbers < static_cast<Number>(lanes);
 }
 
 template <class Op>
@@ -104,6 +115,7 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
   constexpr int64_t kSize = sizeof(typename Op::Element);
   const V mask = mask_of<Op>(parameters);
   [[maybe_unused]] const V identity = V{} + Op::identity(parameters);
+  [[maybe_unused]] const auto is_left_out = is_first_lane<typename Op::Number, V>(left_out);
   S states[kVectors];
   ANYDML_UNROLL(16)
   for (int v = 0; v < kVectors; ++v) states[v] = Op::template load<V>(strip, column + v * kLanes);
@@ -113,7 +125,7 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
     for (int v = 0; v < kVectors; ++v) {
       if (v * kLanes * kSize % 64 == 0) prefetch_line(from + v * kLanes * kSize + rows.ahead);
       V x = load_elements<Op>(from + v * kLanes * kSize);
-      if constexpr (kVectors == 1) x = without<typename Op::Number>(x, identity, left_out);
+      if constexpr (kVectors == 1) x = is_left_out ? identity : x;
       join<Op>(states[v], x, mask);
     }
     from += rows.step;

@@ -153,6 +153,7 @@ ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip
   constexpr int64_t kNumber = sizeof(A);
   const V mask = mask_of<Op>(parameters);
   [[maybe_unused]] const V identity = V{} + Op::identity(parameters);
+  const auto is_left_out = is_first_lane<A, V>(left_out);
   V best[kVectors];
   I index[kVectors];
   ANYDML_UNROLL(8)
@@ -160,8 +161,8 @@ ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip
     best[v] = load_lanes_at<V>(strip.recent[0] + (column + v * kLanes) * kNumber);
     index[v] = load_lanes_at<I>(strip.recent[1] + (column + v * kLanes) * kNumber);
     if (rows.number != 0) continue;
-    best[v] = without<A>(V{} + Op::kLeast, best[v], left_out);
-    index[v] = without<A>(I{}, index[v], left_out);
+    best[v] = is_left_out ? best[v] : V{} + Op::kLeast;
+    index[v] = is_left_out ? index[v] : I{};
   }
   const std::byte* from = rows.from + column * kSize;
   I row = I{} + static_cast<Index>(rows.number);
@@ -170,7 +171,7 @@ ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip
     for (int v = 0; v < kVectors; ++v) {
       if (v * kLanes * kSize % 64 == 0) prefetch_line(from + v * kLanes * kSize + rows.ahead);
       V x = load_wide_lanes<T, A>(from + v * kLanes * kSize);
-      if constexpr (kVectors == 1) x = without<typename Op::Number>(x, identity, left_out);
+      if constexpr (kVectors == 1) x = is_left_out ? identity : x;
       take_larger<A>(flipped<A>(x, mask), row, best[v], index[v]);
     }
     row = row + 1;
