@@ -65,7 +65,7 @@ void fill(const ReduceParameters& parameters, std::byte* to, int64_t count) {
 template <class Op, class S>
 ANYDML_INLINE void join(S& state, typename Op::V x, [[maybe_unused]] typename Op::V mask) {
   if constexpr (requires { Op::kLeast; }) {
-    state.value = larger<typename Op::Number>(flipped<typename Op::Number>(x, mask), state.value);
+    state.value = larger<typename Op::Number>(Op::key(x, mask), state.value);
   } else {
     Op::step(state, x);
   }
