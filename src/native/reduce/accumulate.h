@@ -94,6 +94,11 @@ ANYDML_INLINE void settle_where_away(S* states) {
     for (int i = 1; i < kStates; ++i) bits = bits | Op::away_bits(states[i]);
     if (!has_bits(bits, Op::kAway)) [[likely]]
       return;
+    // 0, and what is not finite, is away for good.
+    bits = Op::away_bits_of_numbers(states[0]);
+    ANYDML_UNROLL(16)
+    for (int i = 1; i < kStates; ++i) bits = bits | Op::away_bits_of_numbers(states[i]);
+    if (!has_bits(bits, Op::kAway)) return;
     // A copy, as others stay in registers.
     S settled[kStates];
     ANYDML_UNROLL(16)

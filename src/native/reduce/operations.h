@@ -247,12 +247,17 @@ struct FloatProduct {
   ANYDML_INLINE static BitsOf<U> away_bits(const State<U>& state) {
     return bits_as<BitsOf<U>>(state.m) - (uint64_t{1023 - 256} << 52);
   }
+  // The same but for 0 and what is not finite.
+  template <class U>
+  ANYDML_INLINE static BitsOf<U> away_bits_of_numbers(const State<U>& state) {
+    return is_number(bits_as<BitsOf<U>>(state.m) & kExponent) ? away_bits(state) : BitsOf<U>{};
+  }
   template <class U>
   ANYDML_INLINE static void settle(State<U>& state) {
     const auto bits = bits_as<BitsOf<U>>(state.m);
     const BitsOf<U> exponent = bits & kExponent;
     // 0, and what is not finite, stay as they are.
-    const auto is_number = (exponent - (uint64_t{1} << 52)) < (kExponent - (uint64_t{1} << 52));
+    const auto is_number = FloatProduct::is_number(exponent);
     const BitsOf<U> mantissa = (bits & ~kExponent) | uint64_t{1023} << 52;
     state.m = bits_as<U>(is_number ? mantissa : bits);
     state.e = state.e + (is_number ? (exponent >> 52) - 1023 : BitsOf<U>{});
@@ -266,6 +271,11 @@ struct FloatProduct {
 
  private:
   static constexpr uint64_t kExponent = uint64_t{0x7ff} << 52;
+
+  template <class Bits>
+  ANYDML_INLINE static auto is_number(Bits exponent) {
+    return (exponent - (uint64_t{1} << 52)) < (kExponent - (uint64_t{1} << 52));
+  }
 };
 
 // Sums of e^(x - m), m being the largest element, but for elements that are m, which are counted: what is

@@ -113,7 +113,8 @@ std::unique_ptr<Plan> make(const Request& request, Function function, bool from_
       least_number,
       kernel->strip_columns(),
       is_index(function) ? tuning::kTransposedIndexBytes : tuning::kTransposedBytes,
-      is_index(function)};
+      is_index(function),
+      kernel->sizes[2] != 0};
   ReduceParameters parameters;
   parameters.mask = mask_of(function, in.type);
   parameters.finish = is_partial ? Finish::kPartial : finish_of(function);

@@ -100,6 +100,7 @@ class ReducePlan::Reduction {
     switch (plan_.policy_.algorithm) {
       case ReduceAlgorithm::kRows:
         return std::min(columns, plan_.policy_.lines);
+      case ReduceAlgorithm::kFoldedColumns:
       case ReduceAlgorithm::kNarrowColumns:
         return columns;
       case ReduceAlgorithm::kPackedColumns:

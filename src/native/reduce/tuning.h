@@ -32,6 +32,10 @@ inline constexpr int64_t kTransposedIndexBytes = 160;
 inline constexpr int64_t kTransposedSegmentBytes = 40;
 inline constexpr int64_t kShuffledRows = 5;
 
+// Segments of up to so many bytes are columns of their own, where lines have so many of them.
+inline constexpr int64_t kFoldedBytes = 96;
+inline constexpr int64_t kFoldedRows = 4;
+
 // Bytes of the accumulators of a strip of columns, which stay in the first cache, and the most columns. On
 // one thread of an AMD EPYC of Zen 5, 2026-11-25, sums of 4096 rows of 32 KiB took 2.2 times the time to read
 // them in strips of 2048, without prefetches, and take 1.5.
