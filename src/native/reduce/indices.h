@@ -94,7 +94,31 @@ ANYDML_INLINE int64_t find_adjacent(const std::byte* from, int64_t count, typena
     }
     return equal_lanes<A>(x, values);
   };
+  // The places of up to 64 elements, as bits.
+  const auto found_in = [&](int64_t begin, int64_t some) {
+    uint64_t found = 0;
+    for (int64_t v = 0; v < some; v += kLanes) {
+      const std::byte* const at = from + (begin + v) * kSize;
+      const int64_t left = some - v;
+      if (left >= kLanes) {
+        found |= equal(load_elements<Op>(at)) << v;
+      } else {
+        found |= (equal(load_first_elements<Op>(at, left, others)) & ((uint64_t{1} << left) - 1)) << v;
+      }
+    }
+    return found;
+  };
   int64_t i = 0;
+  // Of lines of two such blocks both, without a decision, of which each second one would be mistaken.
+  if (count > 64 && count <= 128) {
+    uint64_t first = 0;
+    ANYDML_UNROLL(8)
+    for (int64_t v = 0; v < 64; v += kLanes) first |= equal(load_elements<Op>(from + v * kSize)) << v;
+    const uint64_t second = found_in(64, count - 64);
+    const uint64_t all = -static_cast<uint64_t>(first != 0);
+    const uint64_t found = (first & all) | (second & ~all);
+    return found == 0 ? -1 : std::countr_zero(found) + static_cast<int64_t>(64 & ~all);
+  }
   for (; i + 64 <= count; i += 64) {
     uint64_t found = 0;
     ANYDML_UNROLL(8)
@@ -103,16 +127,7 @@ ANYDML_INLINE int64_t find_adjacent(const std::byte* from, int64_t count, typena
     }
     if (found != 0) return i + std::countr_zero(found);
   }
-  uint64_t found = 0;
-  for (int64_t v = 0; i + v < count; v += kLanes) {
-    const int64_t left = count - i - v;
-    if (left >= kLanes) {
-      found |= equal(load_elements<Op>(from + (i + v) * kSize)) << v;
-      continue;
-    }
-    const auto last = load_first_elements<Op>(from + (i + v) * kSize, left, others);
-    found |= (equal(last) & ((uint64_t{1} << left) - 1)) << v;
-  }
+  const uint64_t found = found_in(i, count - i);
   return found == 0 ? -1 : i + std::countr_zero(found);
 }
 
