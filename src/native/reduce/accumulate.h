@@ -275,6 +275,9 @@ ANYDML_INLINE auto reduce_line(const typename Op::template State<typename Op::V>
         if (kKind == LineKind::kSegmented && v * kLanes * kSize % 64 == 0) {
           prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchLines * lines.step);
         }
+        if (kKind == LineKind::kPlain && v * kLanes * kSize % 64 == 0) {
+          prefetch_line(from + v * kLanes * kSize + kPrefetchDistance);
+        }
         join<Op>(states[v], load_elements<Op>(from + v * kLanes * kSize), mask);
       }
       if constexpr (Op::kSettledAfter != 0) {

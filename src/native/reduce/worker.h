@@ -178,11 +178,11 @@ class ReducePlan::Worker {
     const bool in_registers = columns <= tuning::kRowBytes / accumulates_.sizes[0];
     int64_t most = in_registers ? count : accumulates_.rows_at_once;
     if (accumulates_.has_indices()) most = std::min(most, accumulates_.most_rows);
-    // Of rows that follow each other those behind the next ones are what comes next in memory.
+    // Behind rows that are combined with a strip come others of the same columns, if there are many.
     const bool follow = row_step == columns * plan_.item_;
-    const int64_t ahead = !follow        ? tuning::kPrefetchBytes
-                          : in_registers ? kPrefetchDistance
-                                         : most * row_step;
+    const bool has_many = follow || count >= tuning::kManyRows * most;
+    int64_t ahead = in_registers ? kPrefetchDistance : most * row_step;
+    if (in_registers ? !follow : !has_many) ahead = tuning::kPrefetchBytes;
     int64_t joined = 0;
     for (int64_t r = 0; r < count; r += most) {
       accumulates_.accumulate(
