@@ -370,6 +370,20 @@ void combine(const Strip& strip, const Strip& other, int64_t columns) {
   };
   int64_t i = 0;
   for (; i + kLanes <= columns; i += kLanes) part(i, V{});
+#if defined(ANYDML_ISA_AVX512)
+  // The last ones under a mask, as there are few columns where rows are accumulated side by side.
+  using S = typename Op::template State<V>;
+  if constexpr (sizeof(S) == 64) {
+    if (i == columns) return;
+    constexpr int64_t kSize = sizeof(A);
+    const int64_t bytes = (columns - i) * kSize;
+    std::byte* const at = strip.arrays[0] + i * kSize;
+    S state{load_bytes(at, bytes, V{})};
+    Op::combine(state, S{load_bytes(other.arrays[0] + i * kSize, bytes, V{})});
+    _mm512_mask_storeu_epi8(at, ~(~uint64_t{0} << bytes), (__m512i)state.value);
+    return;
+  }
+#endif
   for (; i < columns; ++i) part(i, A{});
 }
 
