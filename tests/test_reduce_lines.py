@@ -59,8 +59,8 @@ def test_short_segments_in_packed_rows(dtype: str, shape: tuple[int, ...]) -> No
     rng = np.random.default_rng(4)
     x = rng.integers(0, 4, shape).astype(dtype)
     lines = x.transpose(0, 2, 1, 3).reshape(shape[0], shape[2], -1)
-    for name, expected in (("MAX", lines.max(2)), ("MIN", lines.min(2))):
-        np.testing.assert_array_equal(anydml.reduce(x, name, (1, 3))[:, 0, :, 0], expected)
+    for function, expected in ((ReduceFunction.MAX, lines.max(2)), (ReduceFunction.MIN, lines.min(2))):
+        np.testing.assert_array_equal(anydml.reduce(x, function, (1, 3))[:, 0, :, 0], expected)
     np.testing.assert_array_equal(anydml.argmax(x, (1, 3))[:, 0, :, 0], lines.argmax(2))
     np.testing.assert_array_equal(anydml.argmin(x, (1, 3))[:, 0, :, 0], lines.argmin(2))
     if dtype != "uint8":

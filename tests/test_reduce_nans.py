@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import anydml
+from anydml import ReduceFunction
 
 pytestmark = pytest.mark.native
 
@@ -31,7 +32,7 @@ def test_all_nans_are_the_same(dtype: str, function: str) -> None:
         nans = rng.integers(1, 1 << 9, lines[1::3].shape).astype(expected.dtype) | bits_of(np.array(np.inf, dtype))
         nans |= rng.integers(0, 2, nans.shape).astype(expected.dtype) << np.array(8 * x.itemsize - 1, expected.dtype)
         lines[1::3] = nans.view(dtype)
-        found = np.moveaxis(anydml.reduce(x, function, axis), axis, -1)[..., 0]
+        found = np.moveaxis(anydml.reduce(x, ReduceFunction[function], axis), axis, -1)[..., 0]
         assert np.isnan(found[1::3]).all()
         assert (bits_of(found)[np.isnan(found)] == expected).all()
 
@@ -50,7 +51,7 @@ def test_the_largest_beside_nans(dtype: str, shape: tuple[int, ...], axis: int) 
         for sign, name in ((1, "MAX"), (-1, "MIN")):
             best = np.where(is_number, sign * lines, -np.inf).max(-1, keepdims=True)
             index = (is_number & (sign * lines == best)).argmax(-1)
-            found = np.moveaxis(anydml.reduce(x, name, axis), axis, -1)[..., 0]
+            found = np.moveaxis(anydml.reduce(x, ReduceFunction[name], axis), axis, -1)[..., 0]
             np.testing.assert_array_equal(found, np.where(is_number.any(-1), sign * best[..., 0], np.nan))
             places = getattr(anydml, f"arg{name.lower()}")(x, axis)
             np.testing.assert_array_equal(np.moveaxis(places, axis, -1)[..., 0], index)
