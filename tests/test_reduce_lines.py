@@ -52,6 +52,25 @@ def test_segments_of_lines(dtype: str, shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(anydml.argmax(x, (0, 2))[0, :, 0], lines.argmax(1))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int64", "int32", "uint8"])
+@pytest.mark.parametrize("shape", [(9, 16, 17, 18), (1, 3001, 5, 7), (3, 200, 1, 3), (2, 4, 90, 23), (2, 700, 60, 5)])
+def test_short_segments_in_packed_rows(dtype: str, shape: tuple[int, ...]) -> None:
+    """Whose elements are columns of their own, until they are put together."""
+    rng = np.random.default_rng(4)
+    x = rng.integers(0, 4, shape).astype(dtype)
+    lines = x.transpose(0, 2, 1, 3).reshape(shape[0], shape[2], -1)
+    for function, expected in ((ReduceFunction.MAX, lines.max(2)), (ReduceFunction.MIN, lines.min(2))):
+        np.testing.assert_array_equal(anydml.reduce(x, function, (1, 3))[:, 0, :, 0], expected)
+    np.testing.assert_array_equal(anydml.argmax(x, (1, 3))[:, 0, :, 0], lines.argmax(2))
+    np.testing.assert_array_equal(anydml.argmin(x, (1, 3))[:, 0, :, 0], lines.argmin(2))
+    if dtype != "uint8":
+        x -= 1
+        x[rng.random(shape) < 0.9] = 0
+        np.testing.assert_array_equal(anydml.reduce(x, "SUM", (1, 3))[:, 0, :, 0], x.astype("float64").sum((1, 3)))
+        signs = np.where(x < 0, -1, 1).astype(dtype)
+        np.testing.assert_array_equal(anydml.reduce(signs, "MULTIPLY", (1, 3)), signs.prod((1, 3), keepdims=True))
+
+
 @pytest.mark.parametrize("length", [2, 3, 9])
 def test_results_past_the_caches(length: int) -> None:
     """At an odd address, between other elements."""

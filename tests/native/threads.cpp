@@ -549,10 +549,11 @@ std::vector<Case> cases() {
   all.push_back(pool(DataType::kUint8, {4, 200, 30, 30}, {4, 200, 1, 1}, {.size = 30}));
   // Rows, long and short, columns, narrow columns, what is transposed; whole, in chunks and in strips.
   const std::pair<std::vector<int64_t>, std::vector<int64_t>> reductions[] = {
-      {{700'001}, {0}},       {{300, 2001}, {1}},   {{300, 2001}, {0}},       {{70'001, 3}, {0}},
-      {{70'001, 3}, {1}},     {{21'001, 17}, {0}},  {{21'001, 17}, {1}},      {{9, 40'001}, {0}},
-      {{50, 7, 2003}, {1}},   {{3001, 7, 9}, {1}},  {{20, 30, 1001}, {0, 2}}, {{31, 401, 21}, {0, 2}},
-      {{20, 30, 49}, {0, 2}}, {{301, 61, 31}, {1}}, {{501, 200, 3}, {1}}};
+      {{700'001}, {0}},           {{300, 2001}, {1}},   {{300, 2001}, {0}},       {{70'001, 3}, {0}},
+      {{70'001, 3}, {1}},         {{21'001, 17}, {0}},  {{21'001, 17}, {1}},      {{9, 40'001}, {0}},
+      {{50, 7, 2003}, {1}},       {{3001, 7, 9}, {1}},  {{20, 30, 1001}, {0, 2}}, {{31, 401, 21}, {0, 2}},
+      {{20, 30, 49}, {0, 2}},     {{301, 61, 31}, {1}}, {{501, 200, 3}, {1}},     {{20'001, 5, 7}, {0, 2}},
+      {{101, 16, 17, 18}, {1, 3}}};
   for (const auto& [sizes, axes] : reductions) {
     for (const DataType type : {DataType::kFloat32, DataType::kFloat16})
       for (const Function function : {kAverage, kL2, kLogSumExp, kLargest, kProduct, kSum})

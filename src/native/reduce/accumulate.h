@@ -22,13 +22,24 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-// `others` in the first lanes.
+// The numbers of lanes. A table, as compilers put local ones together again in each turn of a loop.
+template <class Number, int kLanes>
+struct LaneNumbers {
+  alignas(64) Number numbers[kLanes] = {};
+
+  constexpr LaneNumbers() {
+    for (int i = 0; i < kLanes; ++i) numbers[i] = static_cast<Number>(i);
+  }
+};
+
+// Whether a lane is one of the first ones.
 template <class A, class V>
-ANYDML_INLINE V without(V v, V others, int64_t lanes) {
+ANYDML_INLINE auto is_first_lane(int64_t lanes) {
+  using Number = SignedOf<A>;
   constexpr int kLanes = sizeof(V) / sizeof(A);
-  std::array<SignedOf<A>, kLanes> numbers;
-  for (int i = 0; i < kLanes; ++i) numbers[static_cast<size_t>(i)] = static_cast<SignedOf<A>>(i);
-  return bits_as<Lanes<SignedOf<A>, kLanes>>(numbers) < static_cast<SignedOf<A>>(lanes) ? others : v;
+  static constexpr LaneNumbers<Number, kLanes> kTable;
+  const auto numbers = load_lanes_at<Lanes<Number, kLanes>>(reinterpret_cast<const std::byte*>(&kTable));
+  return numbers < static_cast<Number>(lanes);
 }
 
 template <class Op>
@@ -54,7 +65,7 @@ void fill(const ReduceParameters& parameters, std::byte* to, int64_t count) {
 template <class Op, class S>
 ANYDML_INLINE void join(S& state, typename Op::V x, [[maybe_unused]] typename Op::V mask) {
   if constexpr (requires { Op::kLeast; }) {
-    state.value = larger<typename Op::Number>(flipped<typename Op::Number>(x, mask), state.value);
+    state.value = larger<typename Op::Number>(Op::key(x, mask), state.value);
   } else {
     Op::step(state, x);
   }
@@ -83,6 +94,11 @@ ANYDML_INLINE void settle_where_away(S* states) {
     for (int i = 1; i < kStates; ++i) bits = bits | Op::away_bits(states[i]);
     if (!has_bits(bits, Op::kAway)) [[likely]]
       return;
+    // 0, and what is not finite, is away for good.
+    bits = Op::away_bits_of_numbers(states[0]);
+    ANYDML_UNROLL(16)
+    for (int i = 1; i < kStates; ++i) bits = bits | Op::away_bits_of_numbers(states[i]);
+    if (!has_bits(bits, Op::kAway)) return;
     // A copy, as others stay in registers.
     S settled[kStates];
     ANYDML_UNROLL(16)
@@ -104,6 +120,7 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
   constexpr int64_t kSize = sizeof(typename Op::Element);
   const V mask = mask_of<Op>(parameters);
   [[maybe_unused]] const V identity = V{} + Op::identity(parameters);
+  [[maybe_unused]] const auto is_left_out = is_first_lane<typename Op::Number, V>(left_out);
   S states[kVectors];
   ANYDML_UNROLL(16)
   for (int v = 0; v < kVectors; ++v) states[v] = Op::template load<V>(strip, column + v * kLanes);
@@ -113,7 +130,7 @@ ANYDML_INLINE void accumulate_vectors(const ReduceParameters& parameters, const 
     for (int v = 0; v < kVectors; ++v) {
       if (v * kLanes * kSize % 64 == 0) prefetch_line(from + v * kLanes * kSize + rows.ahead);
       V x = load_elements<Op>(from + v * kLanes * kSize);
-      if constexpr (kVectors == 1) x = without<typename Op::Number>(x, identity, left_out);
+      if constexpr (kVectors == 1) x = is_left_out ? identity : x;
       join<Op>(states[v], x, mask);
     }
     from += rows.step;
@@ -258,6 +275,9 @@ ANYDML_INLINE auto reduce_line(const typename Op::template State<typename Op::V>
         if (kKind == LineKind::kSegmented && v * kLanes * kSize % 64 == 0) {
           prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchLines * lines.step);
         }
+        if (kKind == LineKind::kPlain && v * kLanes * kSize % 64 == 0) {
+          prefetch_line(from + v * kLanes * kSize + kPrefetchDistance);
+        }
         join<Op>(states[v], load_elements<Op>(from + v * kLanes * kSize), mask);
       }
       if constexpr (Op::kSettledAfter != 0) {
@@ -350,6 +370,20 @@ void combine(const Strip& strip, const Strip& other, int64_t columns) {
   };
   int64_t i = 0;
   for (; i + kLanes <= columns; i += kLanes) part(i, V{});
+#if defined(ANYDML_ISA_AVX512)
+  // The last ones under a mask, as there are few columns where rows are accumulated side by side.
+  using S = typename Op::template State<V>;
+  if constexpr (sizeof(S) == 64) {
+    if (i == columns) return;
+    constexpr int64_t kSize = sizeof(A);
+    const int64_t bytes = (columns - i) * kSize;
+    std::byte* const at = strip.arrays[0] + i * kSize;
+    S state{load_bytes(at, bytes, V{})};
+    Op::combine(state, S{load_bytes(other.arrays[0] + i * kSize, bytes, V{})});
+    _mm512_mask_storeu_epi8(at, ~(~uint64_t{0} << bytes), (__m512i)state.value);
+    return;
+  }
+#endif
   for (; i < columns; ++i) part(i, A{});
 }
 

@@ -47,10 +47,11 @@ ANYDML_INLINE uint64_t equal_lanes(Wide<A> x, Wide<A> y) {
 #endif
 }
 
-template <class T, class A>
+template <class Op>
 int64_t next_least(const Strip& strip, int64_t column, int64_t columns) {
+  using A = typename Op::Number;
   // Arrays of accumulators are longer by a vector than there are columns.
-  const Wide<A> least = Wide<A>{} + Largest<T, A>::kLeast;
+  const Wide<A> least = Wide<A>{} + Op::kLeast;
   for (; column < columns; column += kWideLanes<A>) {
     const auto values = load_lanes_at<Wide<A>>(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A)));
     const uint64_t found = equal_lanes<A>(values, least);
@@ -59,92 +60,135 @@ int64_t next_least(const Strip& strip, int64_t column, int64_t columns) {
   return columns;
 }
 
-template <class A>
+template <class Op>
 bool is_equal(const Strip& strip, const Strip& other) {
-  return load<A>(strip.arrays[0]) == load<A>(other.arrays[0]);
+  using A = typename Op::Number;
+  return Op::is_equal(load<A>(strip.arrays[0]), load<A>(other.arrays[0]));
 }
 
-template <class A>
-void set_nan(const Strip& strip, int64_t column) {
-  store(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A)), std::numeric_limits<A>::quiet_NaN());
+// Of one sign, whatever the mask.
+template <class Op>
+void set_nan(const ReduceParameters& parameters, const Strip& strip, int64_t column) {
+  using A = typename Op::Number;
+  const A mask = bits_as<A>(static_cast<SignedOf<A>>(parameters.mask));
+  store(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A)),
+        Op::key(Op::element(Op::nan(), A{}), mask));
 }
 
 // The first of adjacent elements that is equal to a value, or -1. 64 are compared before anything is decided,
 // as a processor mistakes most decisions. `others` has a vector of elements to put behind the last ones.
-template <class T, class A>
-ANYDML_INLINE int64_t find_adjacent(const std::byte* from, int64_t count, A value, const std::byte* others) {
-  using Op = Largest<T, A>;
+template <class Op>
+ANYDML_INLINE int64_t find_adjacent(const std::byte* from, int64_t count, typename Op::Number value,
+                                    const std::byte* others) {
+  using A = typename Op::Number;
   constexpr int64_t kLanes = kWideLanes<A>;
-  constexpr int64_t kSize = sizeof(T);
+  constexpr int64_t kSize = sizeof(typename Op::Element);
+  // Both zeros, where they differ as elements.
+  const bool is_zero = Op::is_zero(value);
+  if (is_zero) value = A{};
   const Wide<A> values = Wide<A>{} + value;
+  const auto equal = [&](Wide<A> x) {
+    if constexpr (requires { Op::kMagnitude; }) {
+      const A significant = is_zero ? Op::kMagnitude : A{-1};
+      x = static_cast<Wide<A>>(x & significant);
+    }
+    return equal_lanes<A>(x, values);
+  };
+  // The places of up to 64 elements, as bits.
+  const auto found_in = [&](int64_t begin, int64_t some) {
+    uint64_t found = 0;
+    for (int64_t v = 0; v < some; v += kLanes) {
+      const std::byte* const at = from + (begin + v) * kSize;
+      const int64_t left = some - v;
+      if (left >= kLanes) {
+        found |= equal(load_elements<Op>(at)) << v;
+      } else {
+        found |= (equal(load_first_elements<Op>(at, left, others)) & ((uint64_t{1} << left) - 1)) << v;
+      }
+    }
+    return found;
+  };
   int64_t i = 0;
+  // Of lines of two such blocks both, without a decision, of which each second one would be mistaken.
+  if (count > 64 && count <= 128) {
+    uint64_t first = 0;
+    ANYDML_UNROLL(8)
+    for (int64_t v = 0; v < 64; v += kLanes) first |= equal(load_elements<Op>(from + v * kSize)) << v;
+    const uint64_t second = found_in(64, count - 64);
+    const uint64_t all = -static_cast<uint64_t>(first != 0);
+    const uint64_t found = (first & all) | (second & ~all);
+    return found == 0 ? -1 : std::countr_zero(found) + static_cast<int64_t>(64 & ~all);
+  }
   for (; i + 64 <= count; i += 64) {
     uint64_t found = 0;
     ANYDML_UNROLL(8)
     for (int64_t v = 0; v < 64; v += kLanes) {
-      found |= equal_lanes<A>(load_elements<Op>(from + (i + v) * kSize), values) << v;
+      found |= equal(load_elements<Op>(from + (i + v) * kSize)) << v;
     }
     if (found != 0) return i + std::countr_zero(found);
   }
-  uint64_t found = 0;
-  for (int64_t v = 0; i + v < count; v += kLanes) {
-    const int64_t left = count - i - v;
-    if (left >= kLanes) {
-      found |= equal_lanes<A>(load_elements<Op>(from + (i + v) * kSize), values) << v;
-      continue;
-    }
-    const auto last = load_first_elements<Op>(from + (i + v) * kSize, left, others);
-    found |= (equal_lanes<A>(last, values) & ((uint64_t{1} << left) - 1)) << v;
-  }
+  const uint64_t found = found_in(i, count - i);
   return found == 0 ? -1 : i + std::countr_zero(found);
 }
 
+// The element whose key an accumulator is.
+template <class Op>
+typename Op::Number element_at(const ReduceParameters& parameters, const Strip& strip, int64_t column) {
+  using A = typename Op::Number;
+  const A mask = bits_as<A>(static_cast<SignedOf<A>>(parameters.mask));
+  return Op::element(load<A>(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A))), mask);
+}
+
 // The first of some elements that is equal to a value.
-template <class T, class A>
+template <class Op>
 int64_t find(const ReduceParameters& parameters, const std::byte* from, int64_t count, int64_t step,
              const Strip& strip, int64_t column) {
-  const A mask = bits_as<A>(static_cast<SignedOf<A>>(parameters.mask));
-  const A value = flipped<A>(load<A>(strip.arrays[0] + column * static_cast<int64_t>(sizeof(A))), mask);
+  using T = typename Op::Element;
+  using A = typename Op::Number;
+  const A value = element_at<Op>(parameters, strip, column);
   constexpr int64_t kSize = sizeof(T);
   if (step == kSize) {
     alignas(64) std::byte others[kWideLanes<A> * kSize];
-    fill<Largest<T, A>>(parameters, others, kWideLanes<A>);
-    return find_adjacent<T, A>(from, count, value, others);
+    fill<Op>(parameters, others, kWideLanes<A>);
+    return find_adjacent<Op>(from, count, value, others);
   }
   int64_t i = 0;
+  const bool is_zero = Op::is_zero(value);
 #if defined(ANYDML_VECTORS)
   constexpr int64_t kLanes = kWideLanes<A>;
   const Wide<A> values = Wide<A>{} + value;
-  if (step == -kSize) {
+  if (step == -kSize && !is_zero) {
     for (; i + kLanes <= count; i += kLanes) {
       if (equal_lanes<A>(load_wide_lanes<T, A>(from - (i + kLanes - 1) * kSize), values) != 0) break;
     }
   }
 #endif
   for (; i < count; ++i) {
-    if (widen<T, A>(from + i * step) == value) return i;
+    const A element = widen<T, A>(from + i * step);
+    if (element == value || (is_zero && Op::is_zero(element))) return i;
   }
   return -1;
 }
 
 // The indices of lines whose largest elements are known. Lines without a number have the first one.
-template <class T, class A>
+template <class Op>
 void find_in_lines(const ReduceParameters& parameters, const Strip& strip, const Lines& lines) {
-  const A mask = bits_as<A>(static_cast<SignedOf<A>>(parameters.mask));
-  alignas(64) std::byte others[kWideLanes<A> * sizeof(T)];
-  fill<Largest<T, A>>(parameters, others, kWideLanes<A>);
+  using A = typename Op::Number;
+  alignas(64) std::byte others[kWideLanes<A> * sizeof(typename Op::Element)];
+  fill<Op>(parameters, others, kWideLanes<A>);
   for (int64_t line = 0; line < lines.count; ++line) {
-    const A value = flipped<A>(load<A>(strip.arrays[0] + line * static_cast<int64_t>(sizeof(A))), mask);
-    const int64_t found = find_adjacent<T, A>(lines.from + line * lines.step, lines.elements, value, others);
+    const A value = element_at<Op>(parameters, strip, line);
+    const int64_t found = find_adjacent<Op>(lines.from + line * lines.step, lines.elements, value, others);
     store(strip.arrays[1] + line * 8, std::max<int64_t>(found, 0));
   }
 }
 
 // The largest and their indices, which are the numbers of rows and as wide as an element.
-template <class T, class A, int kVectors>
+template <class Op, int kVectors>
 ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip& strip, const Rows& rows,
                                  int64_t column, int64_t left_out) {
-  using Op = Largest<T, A>;
+  using T = typename Op::Element;
+  using A = typename Op::Number;
   using V = Wide<A>;
   using Index = std::make_unsigned_t<SignedOf<A>>;
   using I = Lanes<Index, kWideLanes<A>>;
@@ -153,6 +197,7 @@ ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip
   constexpr int64_t kNumber = sizeof(A);
   const V mask = mask_of<Op>(parameters);
   [[maybe_unused]] const V identity = V{} + Op::identity(parameters);
+  const auto is_left_out = is_first_lane<A, V>(left_out);
   V best[kVectors];
   I index[kVectors];
   ANYDML_UNROLL(8)
@@ -160,8 +205,8 @@ ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip
     best[v] = load_lanes_at<V>(strip.recent[0] + (column + v * kLanes) * kNumber);
     index[v] = load_lanes_at<I>(strip.recent[1] + (column + v * kLanes) * kNumber);
     if (rows.number != 0) continue;
-    best[v] = without<A>(V{} + Op::kLeast, best[v], left_out);
-    index[v] = without<A>(I{}, index[v], left_out);
+    best[v] = is_left_out ? best[v] : V{} + Op::kLeast;
+    index[v] = is_left_out ? index[v] : I{};
   }
   const std::byte* from = rows.from + column * kSize;
   I row = I{} + static_cast<Index>(rows.number);
@@ -170,8 +215,8 @@ ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip
     for (int v = 0; v < kVectors; ++v) {
       if (v * kLanes * kSize % 64 == 0) prefetch_line(from + v * kLanes * kSize + rows.ahead);
       V x = load_wide_lanes<T, A>(from + v * kLanes * kSize);
-      if constexpr (kVectors == 1) x = without<typename Op::Number>(x, identity, left_out);
-      take_larger<A>(flipped<A>(x, mask), row, best[v], index[v]);
+      if constexpr (kVectors == 1) x = is_left_out ? identity : x;
+      take_larger<A>(Op::key(x, mask), row, best[v], index[v]);
     }
     row = row + 1;
   }
@@ -182,20 +227,20 @@ ANYDML_INLINE void index_vectors(const ReduceParameters& parameters, const Strip
   }
 }
 
-template <class T, class A>
+template <class Op>
 void accumulate_indices(const ReduceParameters& parameters, const Strip& strip, const Rows& rows) {
-  constexpr int64_t kLanes = kWideLanes<A>;
+  constexpr int64_t kLanes = kWideLanes<typename Op::Number>;
   constexpr int kVectors = kWideBytes == 64 ? 8 : 4;
   int64_t i = 0;
   for (; i + kVectors * kLanes <= rows.columns; i += kVectors * kLanes) {
-    index_vectors<T, A, kVectors>(parameters, strip, rows, i, 0);
+    index_vectors<Op, kVectors>(parameters, strip, rows, i, 0);
   }
   for (; i + 2 * kLanes <= rows.columns; i += 2 * kLanes) {
-    index_vectors<T, A, 2>(parameters, strip, rows, i, 0);
+    index_vectors<Op, 2>(parameters, strip, rows, i, 0);
   }
   for (; i < rows.columns; i += kLanes) {
     const int64_t column = std::min(i, rows.columns - kLanes);
-    index_vectors<T, A, 1>(parameters, strip, rows, column, i - column);
+    index_vectors<Op, 1>(parameters, strip, rows, column, i - column);
   }
 }
 
@@ -254,9 +299,9 @@ void join_phases(const Strip& strip, int64_t columns, int64_t phases) {
   }
 }
 
-template <class T, class A>
+template <class Op>
 void start_indices(const Strip& strip, int64_t columns, int64_t, const std::byte*, int64_t) {
-  std::fill_n(reinterpret_cast<A*>(strip.arrays[0]), columns, Largest<T, A>::kLeast);
+  std::fill_n(reinterpret_cast<typename Op::Number*>(strip.arrays[0]), columns, Op::kLeast);
   std::fill_n(reinterpret_cast<int64_t*>(strip.arrays[1]), columns, kNoIndex);
 }
 

@@ -75,7 +75,7 @@ struct ReduceKernel {
   // what it began with, so that there may have been no number; the end of the columns if there is none.
   int64_t (*next_least)(const Strip& strip, int64_t column, int64_t columns) = nullptr;
   bool (*is_equal)(const Strip& strip, const Strip& other) = nullptr;
-  void (*set_nan)(const Strip& strip, int64_t column) = nullptr;
+  void (*set_nan)(const ReduceParameters& parameters, const Strip& strip, int64_t column) = nullptr;
   // The first of some elements that is equal to the accumulator, or -1.
   int64_t (*find)(const ReduceParameters& parameters, const std::byte* from, int64_t count, int64_t step,
                   const Strip& strip, int64_t column) = nullptr;

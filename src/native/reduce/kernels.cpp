@@ -54,37 +54,38 @@ const ReduceKernel* sum_of(Term term) {
   }
 }
 
-template <class T, class A>
+template <class Op>
 const ReduceKernel* largest_of() {
-  using Op = Largest<T, A>;
   static constexpr ReduceKernel kKernel = [] {
     ReduceKernel kernel = kernel_of<Op>(finish_values<Op>);
-    kernel.is_equal = is_equal<A>;
-    kernel.find = find<T, A>;
-    if constexpr (std::is_floating_point_v<A>) {
-      kernel.next_least = next_least<T, A>;
-      kernel.set_nan = set_nan<A>;
+    kernel.is_equal = is_equal<Op>;
+    kernel.find = find<Op>;
+    if constexpr (Op::kHasNan) {
+      kernel.next_least = next_least<Op>;
+      kernel.set_nan = set_nan<Op>;
     }
     return kernel;
   }();
   return &kKernel;
 }
 
-template <class T, class A>
+// Of lines the largest are those of another kernel.
+template <class Op, class OfLines = Op>
 const ReduceKernel* largest_index_of() {
+  using A = typename Op::Number;
   constexpr int64_t kMost = sizeof(A) == 1 ? 1 << 7 : sizeof(A) == 2 ? 1 << 15 : int64_t{1} << 31;
   static constexpr ReduceKernel kKernel = {
-      .element_size = sizeof(T),
+      .element_size = sizeof(typename Op::Element),
       .sizes = {sizeof(A), sizeof(int64_t), 0},
-      .start = start_indices<T, A>,
-      .fill = fill<Largest<T, A>>,
-      .accumulate = accumulate_indices<T, A>,
+      .start = start_indices<Op>,
+      .fill = fill<Op>,
+      .accumulate = accumulate_indices<Op>,
       .combine = combine_indices<A>,
       .finish = finish_indices,
-      .next_least = std::is_floating_point_v<A> ? next_least<T, A> : nullptr,
-      .is_equal = is_equal<A>,
-      .find = find<T, A>,
-      .find_in_lines = find_in_lines<T, A>,
+      .next_least = Op::kHasNan ? next_least<Op> : nullptr,
+      .is_equal = is_equal<Op>,
+      .find = find<Op>,
+      .find_in_lines = find_in_lines<OfLines>,
       .most_rows = kMost,
       .join_rows = join_rows<A>,
       .join_phases = join_phases<A>,
@@ -93,28 +94,24 @@ const ReduceKernel* largest_index_of() {
   return &kKernel;
 }
 
-// Of signed integers and floats.
-#define ANYDML_OF_ORDERED(make, type)  \
-  switch (type) {                      \
-    case DataType::kFloat32:           \
-      return make<float, float>();     \
-    case DataType::kFloat16:           \
-      return make<Half, float>();      \
-    case DataType::kInt8:              \
-    case DataType::kUint8:             \
-      return make<int8_t, int8_t>();   \
-    case DataType::kInt16:             \
-    case DataType::kUint16:            \
-      return make<int16_t, int16_t>(); \
-    case DataType::kInt32:             \
-    case DataType::kUint32:            \
-      return make<int32_t, int32_t>(); \
-    case DataType::kInt64:             \
-    case DataType::kUint64:            \
-      return make<int64_t, int64_t>(); \
-    default:                           \
-      return nullptr;                  \
-  }
+// Of signed integers and FLOAT32.
+#define ANYDML_OF_ORDERED(make, type)         \
+  case DataType::kFloat32:                    \
+    return make<Largest<float, float>>();     \
+  case DataType::kInt8:                       \
+  case DataType::kUint8:                      \
+    return make<Largest<int8_t, int8_t>>();   \
+  case DataType::kInt16:                      \
+  case DataType::kUint16:                     \
+    return make<Largest<int16_t, int16_t>>(); \
+  case DataType::kInt32:                      \
+  case DataType::kUint32:                     \
+    return make<Largest<int32_t, int32_t>>(); \
+  case DataType::kInt64:                      \
+  case DataType::kUint64:                     \
+    return make<Largest<int64_t, int64_t>>(); \
+  default:                                    \
+    return nullptr;
 
 }  // namespace
 
@@ -170,7 +167,20 @@ const ReduceKernel* exponential_sum_kernel(DataType type) {
   return type == DataType::kFloat32 ? &kSingles : type == DataType::kFloat16 ? &kHalves : nullptr;
 }
 
-const ReduceKernel* largest_kernel(DataType type) { ANYDML_OF_ORDERED(largest_of, type) }
-const ReduceKernel* largest_index_kernel(DataType type){ANYDML_OF_ORDERED(largest_index_of, type)}
+const ReduceKernel* largest_kernel(DataType type) {
+  switch (type) {
+    case DataType::kFloat16:
+      return largest_of<LargestHalf<false>>();
+      ANYDML_OF_ORDERED(largest_of, type)
+  }
+}
+
+const ReduceKernel* largest_index_kernel(DataType type) {
+  switch (type) {
+    case DataType::kFloat16:
+      return largest_index_of<LargestHalf<true>, LargestHalf<false>>();
+      ANYDML_OF_ORDERED(largest_index_of, type)
+  }
+}
 
 ANYDML_ISA_END

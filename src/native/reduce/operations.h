@@ -97,12 +97,75 @@ struct Largest : OfOneNumber<T, A> {
   template <class U>
   using State = typename OfOneNumber<T, A>::template State<U>;
 
+  static constexpr bool kHasNan = std::is_floating_point_v<A>;
   static constexpr A kLeast =
-      std::is_floating_point_v<A> ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
+      kHasNan ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
+  static A nan() { return std::numeric_limits<A>::quiet_NaN(); }
   static A identity(const ReduceParameters& parameters) {
     return flipped<A>(kLeast, bits_as<A>(static_cast<SignedOf<A>>(parameters.mask)));
   }
   static A start(double) { return kLeast; }
+
+  // What elements are compared by, and the element again.
+  template <class U>
+  ANYDML_INLINE static U key(U x, U mask) {
+    return flipped<A>(x, mask);
+  }
+  template <class U>
+  ANYDML_INLINE static U element(U key, U mask) {
+    return flipped<A>(key, mask);
+  }
+  // The bits that tell elements from those that are equal to one.
+  ANYDML_INLINE static bool is_zero(A) { return false; }
+  ANYDML_INLINE static bool is_equal(A key, A other) { return key == other; }
+
+  template <class U>
+  ANYDML_INLINE static void combine(State<U>& state, const State<U>& other) {
+    state.value = larger<A>(other.value, state.value);
+  }
+};
+
+// The same of FLOAT16, by 16-bit integers in the order of the numbers: sign and magnitude as two's
+// complement, above the lowest ones by so many as there are NaNs of a sign, so that those of either sign are
+// below -inf. -0 is below 0, but where indices are looked for.
+template <bool kHasIndices>
+struct LargestHalf : OfOneNumber<int16_t, int16_t> {
+  using A = int16_t;
+  using V = Wide<A>;
+  template <class U>
+  using State = typename OfOneNumber<A, A>::template State<U>;
+
+  static constexpr bool kHasNan = true;
+  static constexpr A kMagnitude = 0x7fff;
+  static constexpr A kInfinity = 0x7c00;
+  static constexpr A kNans = kMagnitude - kInfinity;
+  static constexpr A kLeast = (kHasIndices ? -kInfinity : -kInfinity - 1) + kNans;
+  static A nan() { return key(A{0x7e00}, A{0}); }
+  static A identity(const ReduceParameters& parameters) {
+    return static_cast<A>(~kMagnitude ^ kInfinity ^ static_cast<A>(parameters.mask));
+  }
+  static A start(double) { return kLeast; }
+
+  template <class U>
+  ANYDML_INLINE static U key(U x, U mask) {
+    const auto bits = static_cast<U>(x ^ mask);
+    const auto sign = static_cast<U>(bits >> 15);
+    if constexpr (kHasIndices) return static_cast<U>(((bits & kMagnitude) ^ sign) - sign + kNans);
+    return static_cast<U>((bits ^ (sign & kMagnitude)) + kNans);
+  }
+  template <class U>
+  ANYDML_INLINE static U element(U key, U mask) {
+    const auto number = static_cast<U>(key - kNans);
+    const auto sign = static_cast<U>(number >> 15);
+    const auto bits = static_cast<U>(number ^ (sign & kMagnitude));
+    // The lowest one has no complement, and is of no number.
+    if constexpr (kHasIndices) return static_cast<U>((bits - sign) ^ mask);
+    return static_cast<U>(bits ^ mask);
+  }
+  ANYDML_INLINE static bool is_zero(A element) { return (element & kMagnitude) == 0; }
+  ANYDML_INLINE static bool is_equal(A one, A other) {
+    return one == other || (is_zero(element(one, A{0})) && is_zero(element(other, A{0})));
+  }
 
   template <class U>
   ANYDML_INLINE static void combine(State<U>& state, const State<U>& other) {
@@ -184,12 +247,17 @@ struct FloatProduct {
   ANYDML_INLINE static BitsOf<U> away_bits(const State<U>& state) {
     return bits_as<BitsOf<U>>(state.m) - (uint64_t{1023 - 256} << 52);
   }
+  // The same but for 0 and what is not finite.
+  template <class U>
+  ANYDML_INLINE static BitsOf<U> away_bits_of_numbers(const State<U>& state) {
+    return is_number(bits_as<BitsOf<U>>(state.m) & kExponent) ? away_bits(state) : BitsOf<U>{};
+  }
   template <class U>
   ANYDML_INLINE static void settle(State<U>& state) {
     const auto bits = bits_as<BitsOf<U>>(state.m);
     const BitsOf<U> exponent = bits & kExponent;
     // 0, and what is not finite, stay as they are.
-    const auto is_number = (exponent - (uint64_t{1} << 52)) < (kExponent - (uint64_t{1} << 52));
+    const auto is_number = FloatProduct::is_number(exponent);
     const BitsOf<U> mantissa = (bits & ~kExponent) | uint64_t{1023} << 52;
     state.m = bits_as<U>(is_number ? mantissa : bits);
     state.e = state.e + (is_number ? (exponent >> 52) - 1023 : BitsOf<U>{});
@@ -203,6 +271,11 @@ struct FloatProduct {
 
  private:
   static constexpr uint64_t kExponent = uint64_t{0x7ff} << 52;
+
+  template <class Bits>
+  ANYDML_INLINE static auto is_number(Bits exponent) {
+    return (exponent - (uint64_t{1} << 52)) < (kExponent - (uint64_t{1} << 52));
+  }
 };
 
 // Sums of e^(x - m), m being the largest element, but for elements that are m, which are counted: what is

@@ -41,6 +41,9 @@ class ReducePlan final : public Plan {
 
  private:
   bool is_by_rows() const { return policy_.algorithm == ReduceAlgorithm::kRows; }
+  bool is_folded() const { return policy_.algorithm == ReduceAlgorithm::kFoldedColumns; }
+  // The rows that are accumulated one after the other.
+  const Loop& rows() const { return is_folded() ? geometry_.outer[0] : geometry_.rows; }
   // Whether indices stay the numbers of rows, as wide as an element: all rows have one, and come in turn.
   bool counts_rows() const {
     const int64_t tile = policy_.lines * reduced_rows_ * item_;

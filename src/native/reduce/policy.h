@@ -19,7 +19,7 @@
 
 ANYDML_ISA_BEGIN
 
-enum class ReduceAlgorithm { kRows, kColumns, kNarrowColumns, kPackedColumns };
+enum class ReduceAlgorithm { kFoldedColumns, kRows, kColumns, kNarrowColumns, kPackedColumns };
 
 struct ReduceProblem {
   ReduceGeometry geometry;
@@ -29,6 +29,7 @@ struct ReduceProblem {
   int64_t strip_columns;     // at most
   int64_t transposed_bytes;  // at most, of a line
   bool is_exact;             // whether no order of combining changes a result
+  bool has_exponentials;     // whose accumulators begin with what a line has of its own
 
   int64_t least_lanes() const { return tuning::kLeastBytes / least_number; }
   int64_t row_lanes() const { return tuning::kRowBytes / number_size; }
@@ -75,6 +76,25 @@ struct ReduceProblem {
     return geometry.rows.size <= tuning::kShuffledRows ||
            (line >= kSquareBytes && line <= tuning::kTransposedSegmentBytes);
   }
+  // Short segments of lines as columns of their own, which are put together at the end: the rows are all that
+  // lies between a segment of a line and its next one.
+  bool has_folded_columns() const {
+    const ReduceGeometry& g = geometry;
+    if (has_exponentials || g.outer.size() != 1 || g.rows.in != element_size) return false;
+    const int64_t segment = g.rows.size * element_size;
+    return segment <= tuning::kFoldedBytes && g.columns.in == segment &&
+           g.outer[0].in == g.columns.size * segment && g.outer[0].size >= tuning::kFoldedRows &&
+           g.columns.size * g.rows.size <= strip_columns;
+  }
+  // The same reduction before they are put together.
+  ReduceProblem unfolded() const {
+    ReduceProblem problem = *this;
+    problem.geometry.columns = {geometry.columns.size * geometry.rows.size, element_size, 0};
+    problem.geometry.rows = geometry.outer[0];
+    problem.geometry.outer.clear();
+    return problem;
+  }
+
   int64_t outputs() const { return count_of(geometry.planes) * geometry.cells.size * geometry.columns.size; }
   int64_t reduced_rows() const { return count_of(geometry.outer) * geometry.rows.size; }
   int64_t bytes() const { return outputs() * reduced_rows() * element_size; }
@@ -99,6 +119,13 @@ struct ReducePolicy {
 };
 
 inline constexpr Candidate<ReduceAlgorithm, ReduceProblem> kReduceCandidates[] = {
+    {ReduceAlgorithm::kFoldedColumns, "folded columns",
+     [](const ReduceProblem& p) -> std::string {
+       if (!p.has_folded_columns()) return "no short segments in packed rows";
+       const ReduceProblem unfolded = p.unfolded();
+       const bool fills_vectors = unfolded.geometry.columns.size >= p.least_lanes();
+       return unfolded.is_narrow() || fills_vectors ? "" : "few rows";
+     }},
     {ReduceAlgorithm::kRows, "rows",
      [](const ReduceProblem& p) -> std::string {
        const Loop rows = p.geometry.rows;
@@ -179,7 +206,9 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, ReduceAlgorithm algor
   // As many for each of the usual numbers of threads.
   if (problem.is_exact) chunks = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(chunks)));
   const int64_t size = (rows + chunks - 1) / chunks;
-  const int64_t unit = size >= problem.geometry.rows.size ? problem.geometry.rows.size : phases;
+  const bool is_folded = algorithm == ReduceAlgorithm::kFoldedColumns;
+  const int64_t segment = problem.geometry.rows.size;
+  const int64_t unit = is_folded || size >= segment ? segment : phases;
   return std::min(rows, (size + unit - 1) / unit * unit);
 }
 
@@ -187,7 +216,10 @@ inline ReducePolicy choose_policy(ReduceProblem& problem, int64_t accumulator_si
   Choice<ReduceAlgorithm> choice = choose(kReduceCandidates, problem);
   if (choice.algorithm == ReduceAlgorithm::kPackedColumns) choose_lines(problem);
   int64_t phases = 1;
-  if (choice.algorithm == ReduceAlgorithm::kRows) {
+  if (choice.algorithm == ReduceAlgorithm::kFoldedColumns) {
+    const ReduceProblem unfolded = problem.unfolded();
+    if (unfolded.is_narrow()) phases = unfolded.few_narrow_rows();
+  } else if (choice.algorithm == ReduceAlgorithm::kRows) {
     phases = problem.row_lanes();
   } else if (choice.algorithm == ReduceAlgorithm::kNarrowColumns ||
              problem.geometry.columns.size < problem.least_lanes()) {

@@ -79,7 +79,7 @@ uint64_t mask_of(Function function, DataType type) {
   const bool is_float = type == DataType::kFloat32 || type == DataType::kFloat16;
   const bool is_smallest = function == Function::kMin || function == Function::kArgMin;
   if (!is_smallest && function != Function::kMax && function != Function::kArgMax) return 0;
-  if (is_float) return is_smallest ? uint64_t{1} << 31 : 0;
+  if (is_float) return is_smallest ? uint64_t{1} << (8 * size_of(type) - 1) : 0;
   const bool is_unsigned = type == DataType::kUint8 || type == DataType::kUint16 ||
                            type == DataType::kUint32 || type == DataType::kUint64;
   const uint64_t sign = uint64_t{1} << (8 * size_of(type) - 1);
@@ -91,8 +91,9 @@ std::unique_ptr<Plan> make(const Request& request, Function function, bool from_
   const Layout& in = tensor(request.inputs, 0);
   const Layout& out = tensor(request.outputs, 0);
   require(in.sizes.size() == out.sizes.size(), "the dimensions of input and output differ");
-  const bool is_partial =
-      out.type == DataType::kFloat64 && (in.type == DataType::kFloat32 || in.type == DataType::kFloat16);
+  const bool is_extreme = function == Function::kMax || function == Function::kMin;
+  const bool is_partial = !is_extreme && out.type == DataType::kFloat64 &&
+                          (in.type == DataType::kFloat32 || in.type == DataType::kFloat16);
   require(is_index(function) || in.type == out.type || is_partial, "the types of input and output differ");
   const ReduceKernel* const kernel = kernel_of(function, in.type);
   if (kernel == nullptr) {
@@ -112,7 +113,8 @@ std::unique_ptr<Plan> make(const Request& request, Function function, bool from_
       least_number,
       kernel->strip_columns(),
       is_index(function) ? tuning::kTransposedIndexBytes : tuning::kTransposedBytes,
-      is_index(function)};
+      is_index(function),
+      kernel->sizes[2] != 0};
   ReduceParameters parameters;
   parameters.mask = mask_of(function, in.type);
   parameters.finish = is_partial ? Finish::kPartial : finish_of(function);

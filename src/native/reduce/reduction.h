@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "platform/isa.h"
@@ -99,6 +100,7 @@ class ReducePlan::Reduction {
     switch (plan_.policy_.algorithm) {
       case ReduceAlgorithm::kRows:
         return std::min(columns, plan_.policy_.lines);
+      case ReduceAlgorithm::kFoldedColumns:
       case ReduceAlgorithm::kNarrowColumns:
         return columns;
       case ReduceAlgorithm::kPackedColumns:
@@ -156,7 +158,7 @@ class ReducePlan::Reduction {
       if (kernel_.has_indices()) {
         store(results.arrays[1] + i * 8, index == kNoIndex ? 0 : index);
       } else if (index == kNoIndex) {
-        kernel_.set_nan(results, i);
+        kernel_.set_nan(plan_.parameters_, results, i);
       }
     }
     if (plan_.parameters_.finish == Finish::kPartial && &kernel_ != plan_.largest_) {
@@ -172,7 +174,8 @@ class ReducePlan::Reduction {
       for (int64_t i = kernel_.next_least(values, 0, unit.columns); i < unit.columns;
            i = kernel_.next_least(values, i + 1, unit.columns)) {
         const int64_t index = locate(unit.from + i * plan_.geometry_.columns.in, values, i, {});
-        store(results.recent[1] + i * 4, static_cast<int32_t>(index == kNoIndex ? 0 : index));
+        const int64_t number = index == kNoIndex ? 0 : index;
+        std::memcpy(results.recent[1] + i * kernel_.sizes[0], &number, static_cast<size_t>(kernel_.sizes[0]));
       }
     }
     kernel_.finish_numbers(plan_.parameters_, results, unit.columns, unit.to, plan_.geometry_.columns.out);
@@ -182,7 +185,7 @@ class ReducePlan::Reduction {
   int64_t locate(const std::byte* from, const Strip& results, int64_t i, const Parts& parts) const {
     const Loop& rows = plan_.geometry_.rows;
     if (plan_.geometry_.outer.empty() && parts.partials == nullptr) {
-      const int64_t at = kernel_.find(plan_.parameters_, from, rows.size, rows.in, results, i);
+      const int64_t at = accumulates_.find(plan_.parameters_, from, rows.size, rows.in, results, i);
       return at < 0 ? kNoIndex : at * rows.out;
     }
     int64_t found = kNoIndex;
@@ -190,8 +193,8 @@ class ReducePlan::Reduction {
       const int64_t c = r / plan_.policy_.chunk_rows;
       const int64_t end = std::min((c + 1) * plan_.policy_.chunk_rows, plan_.reduced_rows_);
       if (parts.partials != nullptr &&
-          !kernel_.is_equal(accumulates_.at(results, i),
-                            accumulates_.at(parts.partials->at(parts.first + c), parts.column + i))) {
+          !accumulates_.is_equal(accumulates_.at(results, i),
+                                 accumulates_.at(parts.partials->at(parts.first + c), parts.column + i))) {
         r = end;
         continue;
       }
@@ -200,8 +203,8 @@ class ReducePlan::Reduction {
       const Offsets outer = offsets_at(plan_.geometry_.outer, r / rows.size);
       const int64_t index = outer.out + skipped * rows.out;
       if (index < found) {
-        const int64_t at =
-            kernel_.find(plan_.parameters_, from + outer.in + skipped * rows.in, count, rows.in, results, i);
+        const int64_t at = accumulates_.find(plan_.parameters_, from + outer.in + skipped * rows.in, count,
+                                             rows.in, results, i);
         if (at >= 0) found = std::min(found, index + at * rows.out);
         if (at >= 0 && plan_.is_in_order_) return found;
       }

@@ -80,40 +80,60 @@ class ReducePlan::Worker {
   // Whether rows side by side are put together as soon as they are accumulated.
   bool joins_phases() const {
     return plan_.policy_.phases > 1 && accumulates_.has_indices() &&
-           plan_.geometry_.rows.size <= accumulates_.most_rows;
+           plan_.rows().size <= accumulates_.most_rows;
   }
 
   void reduce_columns(const Unit& unit, int64_t begin, int64_t end) {
-    const int64_t columns = unit.columns;
+    const int64_t segment = plan_.is_folded() ? plan_.geometry_.rows.size : 1;
+    const int64_t columns = unit.columns * segment;
     const int64_t phases = joins_phases() ? 1 : plan_.policy_.phases;
-    const Loop& rows = plan_.geometry_.rows;
+    const Loop& rows = plan_.rows();
     const Loop& cells = plan_.geometry_.cells;
     for (int64_t c = 0; c < cells.size && !plan_.has_numbers_; ++c) {
       accumulates_.start(accumulates_.at(strip_, c * plan_.policy_.lines), columns * phases, columns,
                          unit.to + c * cells.out, plan_.geometry_.columns.out);
     }
-    for (int64_t r = begin; r < end;) {
+    if (plan_.is_folded()) {
+      const int64_t first = begin / segment;
+      accumulate(unit.from + first * rows.in, end / segment - first, columns, first * rows.out);
+    }
+    for (int64_t r = begin; r < end && !plan_.is_folded();) {
       const int64_t skipped = r % rows.size;
       const int64_t count = std::min(rows.size - skipped, end - r);
       const Offsets outer = offsets_at(plan_.geometry_.outer, r / rows.size);
       accumulate(unit.from + outer.in + skipped * rows.in, count, columns, outer.out + skipped * rows.out);
       r += count;
     }
-    if (phases == 1) return;
-    if (accumulates_.has_indices()) {
+    put_together(phases, columns, rows.out);
+    if (!plan_.is_folded()) return;
+    for (size_t k = 0; k < 3; ++k) {
+      const int64_t size = accumulates_.sizes[k];
+      if (size == 0) continue;
+      transpose({strip_.arrays[k], size, segment * size}, segment, unit.columns, unit.columns * size, size);
+      std::memcpy(strip_.arrays[k], tile_, static_cast<size_t>(columns * size));
+    }
+    put_together(segment, unit.columns, plan_.geometry_.rows.out);
+  }
+
+  // The accumulators of rows that are side by side, in halves.
+  void put_together(int64_t rows, int64_t columns, int64_t index_step) {
+    if (rows > 1 && accumulates_.has_indices()) {
       auto* index = reinterpret_cast<int64_t*>(strip_.arrays[1]);
-      for (int64_t phase = 0; phase < phases; ++phase, index += columns) {
-        for (int64_t i = 0; i < columns; ++i) index[i] += phase * rows.out;
+      for (int64_t row = 0; row < rows; ++row, index += columns) {
+        for (int64_t i = 0; i < columns; ++i) index[i] += row * index_step;
       }
     }
-    for (int64_t half = phases / 2; half > 0; half /= 2) {
-      accumulates_.combine(strip_, accumulates_.at(strip_, half * columns), half * columns);
+    while (rows > 1) {
+      const int64_t half = (rows + 1) / 2;
+      accumulates_.combine(strip_, accumulates_.at(strip_, half * columns), (rows - half) * columns);
+      rows = half;
     }
   }
 
   void accumulate(const std::byte* from, int64_t count, int64_t columns, int64_t index) {
     const Loop& rows = plan_.geometry_.rows;
     switch (plan_.policy_.algorithm) {
+      case ReduceAlgorithm::kFoldedColumns:
       case ReduceAlgorithm::kNarrowColumns:
         return accumulate_packed(from, count, columns, index);
       case ReduceAlgorithm::kPackedColumns:
@@ -126,7 +146,7 @@ class ReducePlan::Worker {
   // Rows side by side, each with accumulators of its own.
   void accumulate_packed(const std::byte* from, int64_t count, int64_t columns, int64_t index) {
     const int64_t phases = plan_.policy_.phases;
-    const int64_t step = plan_.geometry_.rows.out * phases;
+    const int64_t step = plan_.rows().out * phases;
     const int64_t row_bytes = columns * plan_.item_;
     const int64_t whole = count / phases;
     if (joins_phases()) {
@@ -137,7 +157,7 @@ class ReducePlan::Worker {
         accumulates_.accumulate(plan_.parameters_, strip_, {padded_, 1, 0, columns * phases, whole, 0});
       }
       accumulates_.join_phases(strip_, columns, phases);
-      if (!plan_.has_numbers_) accumulates_.join_rows(strip_, columns, index, plan_.geometry_.rows.out);
+      if (!plan_.has_numbers_) accumulates_.join_rows(strip_, columns, index, plan_.rows().out);
       return;
     }
     accumulate_rows(strip_, from, whole, phases * row_bytes, columns * phases, index, step);
@@ -158,8 +178,11 @@ class ReducePlan::Worker {
     const bool in_registers = columns <= tuning::kRowBytes / accumulates_.sizes[0];
     int64_t most = in_registers ? count : accumulates_.rows_at_once;
     if (accumulates_.has_indices()) most = std::min(most, accumulates_.most_rows);
-    const bool follow = in_registers && row_step == columns * plan_.item_;
-    const int64_t ahead = follow ? kPrefetchDistance : tuning::kPrefetchBytes;
+    // Behind rows that are combined with a strip come others of the same columns, if there are many.
+    const bool follow = row_step == columns * plan_.item_;
+    const bool has_many = follow || count >= tuning::kManyRows * most;
+    int64_t ahead = in_registers ? kPrefetchDistance : most * row_step;
+    if (in_registers ? !follow : !has_many) ahead = tuning::kPrefetchBytes;
     int64_t joined = 0;
     for (int64_t r = 0; r < count; r += most) {
       accumulates_.accumulate(
@@ -203,7 +226,12 @@ class ReducePlan::Worker {
   }
 
   void gather(const Tile& tile, int64_t rows, int64_t columns, int64_t row_bytes) {
-    switch (plan_.item_) {
+    transpose(tile, rows, columns, row_bytes, plan_.item_);
+  }
+
+  // Elements, or numbers of that size.
+  void transpose(const Tile& tile, int64_t rows, int64_t columns, int64_t row_bytes, int64_t size) {
+    switch (size) {
       case 1:
         return transpose_lines<uint8_t>(tile, rows, columns, tile_, row_bytes);
       case 2:
