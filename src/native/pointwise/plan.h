@@ -199,8 +199,9 @@ class ElementPlan final : public Plan {
       }
     }
 
-    // Prefetches what a later strip reads, as no other is read while a program computes one.
-    void prefetch(const Tiles::Tile& tile, int64_t start, int64_t size) const {
+    // Prefetches what a later strip reads, as no other is read while a program computes one. Inlined, or
+    // compilers take calls of it for calls without effect, and leave them out.
+    ANYDML_INLINE void prefetch(const Tiles::Tile& tile, int64_t start, int64_t size) const {
       for (size_t k = 0; k < plan_.inputs_; ++k) {
         if (!plan_.is_packed_[k]) continue;
         const std::byte* const from = element(k, tile, start) + kPrefetchBytes;
