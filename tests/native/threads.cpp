@@ -424,8 +424,9 @@ std::vector<Case> cases() {
     for (const int64_t linear : {0, 1}) all.push_back(recurrent("GRU", type, 9, 4, 130, 131, 2, linear));
     all.push_back(element_wise(type, {300, 1001}, 1, {{POW, 0, 0}, {LOG, 1, 1}}));
     const Instruction spread = {LINEAR, 0, 0, 640, -640};  // from -10 to 10
-    for (const Opcode opcode : {RELU, HARD_SIGMOID, SOFTSIGN, EXP, SIGMOID, TANH, SOFTPLUS, ELU, SCALED_ELU,
-                                SCALED_TANH, SCALED_SOFTPLUS, ROUND_EVEN, ROUND_AWAY, FLOOR, CEIL})
+    for (const Opcode opcode :
+         {RELU, HARD_SIGMOID, HARD_SWISH, LEAKY_RELU, SHRINK, RECIP, SOFTSIGN, EXP, SIGMOID, TANH, SOFTPLUS,
+          ELU, SCALED_ELU, SCALED_TANH, SCALED_SOFTPLUS, ROUND_EVEN, ROUND_AWAY, FLOOR, CEIL})
       all.push_back(element_wise(type, {300, 1001}, 1, {spread, {opcode, 1, 1, 0.75, 1.25}}));
     all.push_back(element_wise(type, {300, 1001}, 2, {spread, {MAX, 2, 1}, {RELU, 3, 3}}));
     for (const Opcode opcode : {REMAINDER, MODULUS_FLOOR, DIFFERENCE_SQUARE})
@@ -447,6 +448,10 @@ std::vector<Case> cases() {
   }
   all.push_back(quantized_sum({300, 1001}, DataType::kUint8, DataType::kInt8, DataType::kUint8));
   all.push_back(element_wise(DataType::kInt64, {300, 1001}, 2, {{INTEGER_POW, 0, 1}, {REMAINDER, 2, 1}}));
+  for (const DataType type : {DataType::kInt16, DataType::kUint16, DataType::kInt8, DataType::kUint8}) {
+    for (const Opcode opcode : {DIVIDE, REMAINDER, MODULUS_FLOOR})
+      all.push_back(element_wise(type, {300, 1001}, 2, {{opcode, 0, 1}}));
+  }
   for (const DataType type : {DataType::kInt64, DataType::kUint32, DataType::kInt16, DataType::kUint8})
     all.push_back(element_wise(type, {300, 1001}, 1,
                                {doubles, {COPY, 1, 1, 0, 0, 1}, {BIT_COUNT, 2, 2, 0, 0, 2, DataType::kUint8}},

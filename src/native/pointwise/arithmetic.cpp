@@ -3,6 +3,7 @@
 #include "core/kernel_plan.h"
 #include "platform/isa.h"
 #include "pointwise/instructions.h"
+#include "pointwise/narrow_division.h"
 #include "pointwise/passes.h"
 #include "simd/half.h"
 
@@ -52,7 +53,7 @@ Pass find_of_floats(Opcode opcode, DataType type) {
     case Opcode::SQRT:
       return of_floats<SquareRoot>(type);
     case Opcode::RECIP:
-      return of_floats<Reciprocal>(type);
+      return reciprocal(type);
     case Opcode::CEIL:
       return of_floats<Ceil>(type);
     case Opcode::FLOOR:
@@ -82,11 +83,11 @@ Pass find_of_floats(Opcode opcode, DataType type) {
     case Opcode::SHRINK:
       return of_functions<Shrink>(type);
     case Opcode::LINEAR:
-      return of_wide<Linear>(type);
+      return linear(type);
     case Opcode::HARD_SIGMOID:
-      return of_functions<HardSigmoid>(type);
+      return hard_sigmoid(type);
     case Opcode::HARD_SWISH:
-      return of_functions<HardSwish>(type);
+      return hard_swish(type);
     case Opcode::SOFTSIGN:
       return of_functions<Softsign>(type);
     default:
@@ -103,11 +104,11 @@ Pass find_of_integers(Opcode opcode, DataType type) {
     case Opcode::MULTIPLY:
       return of_bits<Multiply>(type);
     case Opcode::DIVIDE:
-      return of_integers<Divide>(type);
+      return of_quotients<Divide, NarrowDivide>(type);
     case Opcode::REMAINDER:
-      return of_integers<Remainder>(type);
+      return of_quotients<Remainder, NarrowRemainder>(type);
     case Opcode::MODULUS_FLOOR:
-      return of_integers<ModulusFloor>(type);
+      return of_quotients<ModulusFloor, NarrowModulusFloor>(type);
     case Opcode::MAX:
       return of_integers<Larger>(type);
     case Opcode::MIN:

@@ -334,59 +334,6 @@ struct OfHalves<AtanYx> {
   }
 };
 
-// Rounded once before it is cut off, so that the error is relative.
-template <>
-struct OfHalves<HardSigmoid> {
-  static constexpr float kError = 0x1p-22f;
-  ANYDML_INLINE static Singles of(const Constants<float>& k, Singles x, Singles /*y*/) {
-    const Singles y01 = multiply_add(x, singles(k[0]), singles(k[1]));
-    const Singles most1 = y01 > 1.0f ? singles(1) : y01;
-    return most1 < 0.0f ? Singles{} : most1;
-  }
-};
-// The sum of a number and its rounding error, rounded to odd, from which a half is rounded as from the exact
-// sum.
-ANYDML_INLINE Singles rounded_to_odd(Singles high, Singles low) {
-  const SingleBits bits = bits_as<SingleBits>(high);
-  const auto down = bits_as<SingleBits>(bits_as<SingleIntegers>(bits ^ bits_as<SingleBits>(low)) >> 31);
-  // Values that are not finite have no error.
-  const auto moves = ((low < 0.0f) | (low > 0.0f)) & ((bits & 1) == 0);
-  return bits_as<Singles>(moves ? bits + (down | 1) : bits);
-}
-// By that sum: of constants with few bits many products are ties, which a test would find again and again.
-template <>
-struct OfHalves<HardSwish> {
-  static constexpr float kError = 0;
-  ANYDML_INLINE static Singles of(const Constants<float>& k, Singles x, Singles /*y*/) {
-    const SinglePair y01 = hard_sigmoid_pair(k, x);
-    const Singles high = x * y01.high;
-    const Singles y = rounded_to_odd(high, multiply_add(x, y01.low, multiply_add(x, y01.high, -high)));
-    const auto is_infinite = magnitude_of<float>(x) == std::numeric_limits<float>::infinity();
-    return is_infinite & (y01.high == 0.0f) ? Singles{} : y;
-  }
-};
-template <>
-struct OfHalves<LeakyRelu> {
-  static constexpr float kError = 0;
-  ANYDML_INLINE static Singles of(const Constants<float>& k, Singles x, Singles /*y*/) {
-    const Singles below = x * k[0];
-    return x >= 0.0f ? x : rounded_to_odd(below, multiply_add(x, singles(k[0]), -below));
-  }
-};
-// Of x - bias or x + bias, whose rounding error is taken from the sum as Knuth does.
-template <>
-struct OfHalves<Shrink> {
-  static constexpr float kError = 0;
-  ANYDML_INLINE static Singles of(const Constants<float>& k, Singles x, Singles /*y*/) {
-    const auto is_above = x > k[1];
-    const Singles bias = is_above ? -singles(k[0]) : singles(k[0]);
-    const Singles sum = x + bias;
-    const Singles added = sum - x;
-    const Singles shrunk = rounded_to_odd(sum, (x - (sum - added)) + (bias - added));
-    const Singles inner = x != x ? x : Singles{};
-    return is_above | (x < -k[1]) ? shrunk : inner;
-  }
-};
 template <>
 struct OfHalves<Softsign> {
   static constexpr float kError = 0x1p-22f;

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "platform/isa.h"
+#include "pointwise/half_arithmetic.h"
 #include "pointwise/half_error_function.h"
 #include "pointwise/half_functions.h"
 #include "pointwise/lanes.h"
@@ -67,8 +69,14 @@ ANYDML_INLINE void store_halves(const int64_t* constants, Singles x, Singles y, 
     const auto halves = to_halves(result);
     std::memcpy(out, &halves, sizeof(halves));
   } else {
-    const auto low = to_halves(result * (1.0f - OfHalves<Operation>::kError));
-    const auto high = to_halves(result * (1.0f + OfHalves<Operation>::kError));
+    Singles least = result * (1.0f - OfHalves<Operation>::kError);
+    Singles most = result * (1.0f + OfHalves<Operation>::kError);
+    if constexpr (requires { OfHalves<Operation>::is_exact(x); }) {
+      least = OfHalves<Operation>::is_exact(x) ? result : least;
+      most = OfHalves<Operation>::is_exact(x) ? result : most;
+    }
+    const auto low = to_halves(least);
+    const auto high = to_halves(most);
     if (are_same(low, high)) [[likely]] {
       std::memcpy(out, &low, sizeof(low));
       return;
@@ -80,10 +88,48 @@ ANYDML_INLINE void store_halves(const int64_t* constants, Singles x, Singles y, 
   }
 }
 
+#if defined(ANYDML_ISA_AVX512)
+ANYDML_NOINLINE inline void hard_swish_to_odd(const int64_t* constants, const float* x, std::byte* out) {
+  const Singles v = load_vector<Singles>(reinterpret_cast<const std::byte*>(x));
+  const auto halves = to_halves(OfHalves<HardSwish>::of(Constants<float>(constants), v, v));
+  std::memcpy(out, &halves, sizeof(halves));
+}
+// Interval arithmetic: what is rounded to one half from below and from above is rounded right, exact products
+// among them. A product is cut off as a half, to 0 and to its first factor.
+ANYDML_INLINE void hard_swish_of_halves(const int64_t* constants, const std::byte* from, std::byte* out,
+                                        int64_t count) {
+  const Constants<float> k(constants);
+  const __m256i sign = _mm256_set1_epi16(static_cast<int16_t>(0x8000));
+  // Nothing counts as finite beside a constant that is not.
+  const bool are_finite = (k[0] - k[0]) + (k[1] - k[1]) == 0;
+  const __m256i infinity = _mm256_set1_epi16(are_finite ? 0x7c00 : 0);
+  for (int64_t at = 0; at < count * static_cast<int64_t>(sizeof(Half)); at += sizeof(__m256i)) {
+    const auto bits = (__m256i)load_vector<Vector<uint16_t, 16>>(from + at);
+    const Singles x = load_halves(from + at);
+    const Singles a = magnitude_of<float>(x);
+    const Singles low = product_by<kDown>(a, multiply_add_by<kDown>(x, singles(k[0]), singles(k[1])));
+    const Singles high = product_by<kUp>(a, multiply_add_by<kUp>(x, singles(k[0]), singles(k[1])));
+    const auto y = (__m256i)to_halves(low);
+    const __m256i magnitude = _mm256_andnot_si256(sign, bits);
+    const __mmask16 differ = _mm256_cmpneq_epi16_mask(y, (__m256i)to_halves(high));
+    if (_kortestz_mask16_u8(differ, _mm256_cmpge_epu16_mask(magnitude, infinity)) != 0) [[likely]] {
+      const __m256i cut = _mm256_min_epi16(_mm256_max_epi16(y, _mm256_setzero_si256()), magnitude);
+      store_vector(out + at, cut | (bits & sign));
+    } else {
+      const auto xs = bits_as<std::array<float, 16>>(x);
+      hard_swish_to_odd(constants, xs.data(), out + at);
+    }
+  }
+}
+#endif
+
 // The loop of a function. Where it has one operand, that counts as the second one too.
 template <class Operation>
 void pass_of_halves(const int64_t* constants, const std::byte* x, const std::byte* y, const std::byte* /*z*/,
                     std::byte* out, int64_t count) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (std::is_same_v<Operation, HardSwish>) return hard_swish_of_halves(constants, x, out, count);
+#endif
   const Constants<float> k(constants);
   constexpr int64_t kBytes = sizeof(Singles) / sizeof(float) * sizeof(Half);
   constexpr bool kIsOfTwo = kIsOneOf<Operation, AtanYx>;

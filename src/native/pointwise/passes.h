@@ -162,6 +162,28 @@ Pass of_functions(DataType type) {
   return type == DataType::kFloat16 ? of_functions_of_halves<Operation>(type) : of_floats<Operation>(type);
 }
 
+// Of halves in single precision everywhere, as double precision does not hold the factor of every constant.
+inline Pass hard_swish(DataType type) {
+  return type == DataType::kFloat16 ? pass_of_halves<HardSwish> : of_floats<HardSwish>(type);
+}
+// Those that halves have in single precision with AVX-512's directed rounding and estimates alone.
+#if defined(ANYDML_ISA_AVX512)
+inline Pass reciprocal(DataType type) { return of_functions<Reciprocal>(type); }
+inline Pass linear(DataType type) {
+  return type == DataType::kFloat16 ? pass_of_halves<Linear> : of_wide<Linear>(type);
+}
+inline Pass hard_sigmoid(DataType type) { return of_functions<HardSigmoid>(type); }
+#else
+inline Pass reciprocal(DataType type) { return of_floats<Reciprocal>(type); }
+inline Pass linear(DataType type) {
+  return type == DataType::kFloat16 ? pass<LinearToOdd, Half, double, Half> : of_wide<Linear>(type);
+}
+inline Pass hard_sigmoid(DataType type) {
+  return type == DataType::kFloat16 ? pass<HardSigmoidToOdd, Half, double, Half>
+                                    : of_floats<HardSigmoid>(type);
+}
+#endif
+
 template <class Operation>
 Pass of_signed(DataType type) {
   switch (type) {

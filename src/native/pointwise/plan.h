@@ -21,6 +21,7 @@
 #include "pointwise/tuning.h"
 #include "stores/line_writer.h"
 #include "stores/nontemporal.h"
+#include "stores/prefetch.h"
 
 ANYDML_ISA_BEGIN
 
@@ -65,7 +66,12 @@ class ElementPlan final : public Plan {
     bool all_in_place = program_.size() == 1;
     for (size_t k = 0; k < tiles_.tensors(); ++k)
       all_in_place = all_in_place && (is_once_[k] || is_packed_[k]);
-    tile_strip_ = all_in_place ? tiles_.tile_elements() * kContiguousTiles : tiles_.tile_elements();
+    int64_t item_bytes = 0;
+    for (size_t k = 0; k < tiles_.tensors(); ++k) item_bytes += is_packed_[k] ? tiles_.item(k) : 0;
+    prefetches_ = tiles_.elements() * item_bytes >= kStreamFrom;
+    tile_strip_ = prefetches_    ? strip_
+                  : all_in_place ? tiles_.tile_elements() * kContiguousTiles
+                                 : tiles_.tile_elements();
     is_large_ = are_outputs_packed_ && tiles_.elements() * widest_output >= kStreamFrom;
   }
 
@@ -129,6 +135,7 @@ class ElementPlan final : public Plan {
       const auto compute_in_place = [&](int64_t start, int64_t size) {
         for (size_t k = plan_.inputs_; k < tensors(); ++k)
           registers_[k] = plan_.is_packed_[k] ? element(k, tile, start) : stored(k, start);
+        if (plan_.prefetches_) prefetch(tile, start, size);
         compute(tile, start, size);
       };
       if (first > 0) compute_in_place(0, kWholeElements);
@@ -199,13 +206,14 @@ class ElementPlan final : public Plan {
       }
     }
 
-    // Prefetches what a later strip reads, as no other is read while a program computes one.
-    void prefetch(const Tiles::Tile& tile, int64_t start, int64_t size) const {
+    // Prefetches what a later strip reads, as no other is read while a program computes one. Inlined, or
+    // compilers take calls of it for calls without effect, and leave them out.
+    ANYDML_INLINE void prefetch(const Tiles::Tile& tile, int64_t start, int64_t size) const {
       for (size_t k = 0; k < plan_.inputs_; ++k) {
         if (!plan_.is_packed_[k]) continue;
         const std::byte* const from = element(k, tile, start) + kPrefetchBytes;
         const auto count = static_cast<int64_t>(bytes(k, size));
-        for (int64_t i = 0; i < count; i += kLine) prefetch_line(from + i);
+        for (int64_t i = 0; i < count; i += kLine) prefetch_near(from + i);
       }
     }
 
@@ -292,7 +300,8 @@ class ElementPlan final : public Plan {
   std::array<bool, kMostTensors> is_packed_{};
   bool are_outputs_packed_ = true;
   bool is_large_ = false;
-  int64_t work_;  // in bytes
+  bool prefetches_ = false;  // as the tensors do not stay in the caches
+  int64_t work_;             // in bytes
 };
 
 ANYDML_ISA_END

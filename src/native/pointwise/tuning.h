@@ -30,9 +30,9 @@ inline constexpr int64_t kTilesPerQuestion = 16;
 // elements and not by the program's since 2026-11-25: 8-bit sums that are computed in double precision, 64
 // elements at a time before, take half the time (Zen 5).
 inline constexpr int64_t kStripBytes = 512;
-// How far behind a strip of each input is prefetched meanwhile. On one thread of a Xeon with AVX-512 whose
-// memory others used too, 2026-11-26, medians of 25 runs beside none of 64 MiB: sums of float16 0.81, of
-// int32 0.73, int32 quantised 0.90, chains of eight operators 0.95; with 1024 0.86, 0.87, 0.89, 0.89.
+// How far behind a strip of each input is prefetched meanwhile, into the first cache. On one thread of a Xeon
+// with AVX-512 whose memory others used too, 2026-11-26, minima beside a copy of 32 MiB: sums 0.67, a chain
+// of eight operators 0.83, SIGMOID of float16 1.29; into the second cache 0.78, 1.00, 1.38; 1024 as 2048.
 inline constexpr int64_t kPrefetchBytes = 2048;
 // Parts of each thread of an output that is stored past the caches, which threads take as they are free: some
 // share their core with others. 2026-11-21, no ratio recorded.
