@@ -262,6 +262,7 @@ def test_layouts_of_a_batch(dtype: Any, channels: int) -> None:
     x, gradient = _channels_last(x), _channels_last(gradient)
     outputs = [_channels_last(each) if each.shape == x.shape else np.empty_like(each) for each in planes]
     # With outputs of their own, which are of planes; and with channels last everywhere.
+    out: Any
     for out in (None, outputs):
         found = [
             anydml.batch_normalization(x, mean, variance, scale, bias, out=out and out[0]),
