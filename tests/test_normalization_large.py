@@ -240,3 +240,34 @@ def test_a_batch_by_constants_of_any_shape(dtype: Any) -> None:
         inputs = [x, mean, variance, scale, bias]
         (found,), (expected,) = run("cpu", desc, inputs), run("reference", desc, inputs)
         assert_near(found, expected)
+
+
+def _channels_last(x: Any) -> Any:
+    return np.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+
+
+@each_type
+@pytest.mark.parametrize("channels", [33, 61, 128, 129])
+def test_layouts_of_a_batch(dtype: Any, channels: int) -> None:
+    """Of elements with channels last, or those of input or output alone: as of planes, up to the order of sums."""
+    rng = np.random.default_rng(channels)
+    x, gradient = (rng.normal(size=(2, channels, 13, 7)).astype(dtype) for _ in range(2))
+    mean, scale, bias = (rng.normal(size=(1, channels, 1, 1)).astype(dtype) for _ in range(3))
+    variance = rng.uniform(0.5, 2, mean.shape).astype(dtype)
+    planes = [
+        anydml.batch_normalization(x, mean, variance, scale, bias),
+        *anydml.batch_normalization_training(x, scale, bias),
+        *anydml.batch_normalization_training_grad(x, gradient, mean, variance, scale),
+    ]
+    x, gradient = _channels_last(x), _channels_last(gradient)
+    outputs = [_channels_last(each) if each.shape == x.shape else np.empty_like(each) for each in planes]
+    # With outputs of their own, which are of planes; and with channels last everywhere.
+    out: Any
+    for out in (None, outputs):
+        found = [
+            anydml.batch_normalization(x, mean, variance, scale, bias, out=out and out[0]),
+            *anydml.batch_normalization_training(x, scale, bias, out=out and out[1:4]),
+            *anydml.batch_normalization_training_grad(x, gradient, mean, variance, scale, out=out and out[4:]),
+        ]
+        for each, expected in zip(found, planes, strict=True):
+            np.testing.assert_allclose(each, expected, 2e-3 if dtype == np.float16 else 2e-6, 1e-4)

@@ -15,6 +15,7 @@
 #include "normalization/geometry.h"
 #include "normalization/grouped_plan.h"
 #include "normalization/runs.h"
+#include "normalization/tuning.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "simd/half.h"
@@ -53,8 +54,9 @@ class ElementsPlan final : public Plan {
     }
     const int64_t pieces = geometry_.pieces();
     const int64_t runs = count_of(geometry_.kept) * pieces;
-    const int threads = threads_for(bytes_);
-    const int64_t calls = std::min(calls_for(bytes_, threads), runs);
+    const int64_t work = std::max(bytes_, geometry_.elements() * kBufferWork);
+    const int threads = threads_for(work);
+    const int64_t calls = std::min(calls_for(work, threads), runs);
     parallel_for(calls, threads, [&](int64_t call) {
       Buffers buffers(operands_);
       alignas(64) double results[Op::kOutputs][kRun];

@@ -89,6 +89,8 @@ class FixedHalvesPlan final : public Plan {
   static constexpr size_t kOutput = 5;
   static constexpr int64_t kItem = sizeof(Half);
   static constexpr int64_t kPiece = 512;
+  // Of more channels a piece of one place is long enough by itself.
+  static constexpr int64_t kMostRepeated = kPiece / 4;
   static constexpr int64_t kLanes = sizeof(Singles) / sizeof(float);
 
   // Whether elements of input and output lie side by side, or so many bytes times that apart.
@@ -99,16 +101,20 @@ class FixedHalvesPlan final : public Plan {
   // Few elements, such as the channels of a place, that lie side by side, and then those of the next place:
   // one run of all of them, along which parameters repeat. An axis of one element where there are none.
   static Axis few_taken(Geometry& geometry) {
-    const auto few = std::ranges::find_if(geometry.kept, [](const Axis& axis) { return is_packed(axis, 1); });
-    const auto& steps = geometry.run.steps;
-    if (few == geometry.kept.end() || few->size > kShortRun || !is_packed(geometry.run, few->size) ||
-        !std::all_of(steps.begin() + 1, steps.begin() + kOutput, [](int64_t step) { return step == 0; })) {
-      return {};
-    }
-    const Axis found = *few;
-    geometry.kept.erase(few);
-    geometry.run.size *= found.size;
-    geometry.run.steps[0] = geometry.run.steps[kOutput] = kItem;
+    const auto parts = [](const Axis& few, const Axis& places) {
+      return few.size <= kMostRepeated && is_packed(few, 1) && is_packed(places, few.size) &&
+             std::all_of(places.steps.begin() + 1, places.steps.begin() + kOutput,
+                         [](int64_t step) { return step == 0; });
+    };
+    Axis& run = geometry.run;
+    const auto other = std::ranges::find_if(
+        geometry.kept, [&](const Axis& axis) { return parts(axis, run) || parts(run, axis); });
+    if (other == geometry.kept.end()) return {};
+    const Axis found = parts(run, *other) ? run : *other;
+    run.size *= other->size;
+    run.steps[0] = run.steps[kOutput] = kItem;
+    std::fill(run.steps.begin() + 1, run.steps.begin() + kOutput, 0);
+    geometry.kept.erase(other);
     return found;
   }
 

@@ -101,11 +101,12 @@ class GroupedPlan final : public Plan {
         geometry_(std::move(geometry)),
         operands_(operands),
         activation_(activation),
+        by_columns_(geometry_.by_columns()),
         is_direct_(may_be_direct(inputs)),
         tiles_(geometry_.tiles()),
         units_(geometry_.units()),
         chunk_(std::max<int64_t>(1, kChunkElements / geometry_.longest())),
-        bytes_(operands.bytes(geometry_.elements())) {
+        work_(std::max(operands.bytes(geometry_.elements()), geometry_.elements() * kBufferWork)) {
     if (tiles_ < kFewTiles) {
       const int64_t most = std::min(units_, kFewTiles * 4 / tiles_);
       parts_ =
@@ -121,7 +122,7 @@ class GroupedPlan final : public Plan {
     for (size_t k = 0; k < operands_.outputs; ++k) {
       tensors[operands_.inputs + k] = static_cast<std::byte*>(outputs[k]);
     }
-    geometry_.by_columns() ? run_by<true>(tensors) : run_by<false>(tensors);
+    run_on(tensors);
   }
 
  private:
@@ -133,16 +134,15 @@ class GroupedPlan final : public Plan {
     int64_t width = 1;
   };
 
-  template <bool kColumns>
   Tile tile_at(const Tensors& tensors, int64_t number) const {
-    const int64_t pieces = kColumns ? geometry_.pieces() : 1;
+    const int64_t pieces = by_columns_ ? geometry_.pieces() : 1;
     const Walk walk(geometry_.kept, number / pieces);
     const int64_t first = number % pieces * kRun;
     Tile tile;
-    if (kColumns) tile.width = std::min(kRun, geometry_.run.size - first);
+    if (by_columns_) tile.width = std::min(kRun, geometry_.run.size - first);
     for (size_t k = 0; k < kMostTensors; ++k) {
       if (tensors[k] == nullptr) continue;
-      tile.at[k] = tensors[k] + walk.offset(k) + (kColumns ? first * geometry_.run.steps[k] : 0);
+      tile.at[k] = tensors[k] + walk.offset(k) + (by_columns_ ? first * geometry_.run.steps[k] : 0);
     }
     return tile;
   }
@@ -173,9 +173,8 @@ class GroupedPlan final : public Plan {
   }
 
   // The elements of a group that are in some units.
-  template <bool kColumns>
   int64_t elements_of(int64_t begin, int64_t end) const {
-    if (kColumns) return end - begin;
+    if (by_columns_) return end - begin;
     const int64_t pieces = geometry_.pieces();
     const auto before = [&](int64_t unit) {
       return unit / pieces * geometry_.run.size + std::min(unit % pieces * kRun, geometry_.run.size);
@@ -183,22 +182,26 @@ class GroupedPlan final : public Plan {
     return before(end) - before(begin);
   }
 
-  template <bool kColumns>
   void load_parameters(const Tile& tile, Buffers& buffers) const {
     for (size_t k = 0; k < kMostInputs; ++k) {
       if ((Op::kParameters >> k & 1) == 0) continue;
-      buffers.load(k, tile.at[k], kColumns ? geometry_.run.steps[k] : 0, tile.width);
+      buffers.load(k, tile.at[k], by_columns_ ? geometry_.run.steps[k] : 0, tile.width);
     }
   }
 
   // The state of a tile's units.
+  void accumulate(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers, State& state) const {
+    by_columns_ ? accumulate_units<true>(tile, begin, end, buffers, state)
+                : accumulate_units<false>(tile, begin, end, buffers, state);
+  }
   template <bool kColumns>
-  void accumulate_units(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers, State& state) const {
+  ANYDML_NOINLINE void accumulate_units(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers,
+                                        State& state) const {
     State part;
     for (int64_t from = begin; from < end; from += chunk_) {
       const int64_t to = std::min(from + chunk_, end);
       State& own = from == begin ? state : part;
-      own.count = elements_of<kColumns>(from, to);
+      own.count = elements_of(from, to);
       if (is_direct_) {
         directly([&]<class T>(T) { sum_directly<T, kColumns>(tile, from, to, buffers, own); });
       } else {
@@ -215,7 +218,6 @@ class GroupedPlan final : public Plan {
   }
 
   // Makes of a state what elements are mapped by, and writes what is an output.
-  template <bool kColumns>
   void finish(const Tile& tile, const Buffers& buffers, State& state) const {
     op_.finish(state, tile.width, buffers.runs());
     for (size_t k = 1; k < operands_.outputs; ++k) {
@@ -225,8 +227,13 @@ class GroupedPlan final : public Plan {
     }
   }
 
+  void map(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers, const State& state) const {
+    by_columns_ ? map_units<true>(tile, begin, end, buffers, state)
+                : map_units<false>(tile, begin, end, buffers, state);
+  }
   template <bool kColumns>
-  void map_units(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers, const State& state) const {
+  ANYDML_NOINLINE void map_units(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers,
+                                 const State& state) const {
     if (is_direct_) {
       return directly([&]<class T>(T) { map_directly<T, kColumns>(tile, begin, end, buffers, state); });
     }
@@ -297,82 +304,73 @@ class GroupedPlan final : public Plan {
     });
   }
 
-  template <bool kColumns>
-  void run_by(const Tensors& tensors) const {
-    const int threads = threads_for(bytes_);
+  void run_on(const Tensors& tensors) const {
+    const int threads = threads_for(work_);
     if (parts_ == 1) {
-      const int64_t calls = std::min(calls_for(bytes_, threads), tiles_);
+      const int64_t calls = std::min(calls_for(work_, threads), tiles_);
       parallel_for(calls, threads, [&](int64_t call) {
         Buffers buffers(operands_);
         State state;
         const int64_t end = share_begin(call + 1, calls, tiles_);
         for (int64_t number = share_begin(call, calls, tiles_); number < end; ++number) {
-          const Tile tile = tile_at<kColumns>(tensors, number);
-          load_parameters<kColumns>(tile, buffers);
-          accumulate_units<kColumns>(tile, 0, units_, buffers, state);
-          finish<kColumns>(tile, buffers, state);
-          map_units<kColumns>(tile, 0, units_, buffers, state);
+          const Tile tile = tile_at(tensors, number);
+          load_parameters(tile, buffers);
+          accumulate(tile, 0, units_, buffers, state);
+          finish(tile, buffers, state);
+          map(tile, 0, units_, buffers, state);
         }
       });
       return;
     }
-    std::vector<double> kept(static_cast<size_t>(tiles_ * parts_ * slot<kColumns>()));
+    std::vector<double> kept(static_cast<size_t>(tiles_ * parts_ * slot()));
     parallel_for(tiles_ * parts_, threads, [&](int64_t i) {
       Buffers buffers(operands_);
       State state;
-      const Tile tile = tile_at<kColumns>(tensors, i / parts_);
-      load_parameters<kColumns>(tile, buffers);
+      const Tile tile = tile_at(tensors, i / parts_);
+      load_parameters(tile, buffers);
       const int64_t part = i % parts_;
-      accumulate_units<kColumns>(tile, part_begin(part), part_begin(part + 1), buffers, state);
-      keep<kColumns>(state, kept.data() + i * slot<kColumns>());
+      accumulate(tile, part_begin(part), part_begin(part + 1), buffers, state);
+      keep(state, kept.data() + i * slot());
     });
     parallel_for(tiles_, threads, [&](int64_t number) {
       Buffers buffers(operands_);
       State state, part;
-      const Tile tile = tile_at<kColumns>(tensors, number);
-      load_parameters<kColumns>(tile, buffers);
+      const Tile tile = tile_at(tensors, number);
+      load_parameters(tile, buffers);
       for (int64_t i = 0; i < parts_; ++i) {
         State& own = i == 0 ? state : part;
-        take<kColumns>(kept.data() + (number * parts_ + i) * slot<kColumns>(), own);
-        own.count = elements_of<kColumns>(part_begin(i), part_begin(i + 1));
+        take(kept.data() + (number * parts_ + i) * slot(), own);
+        own.count = elements_of(part_begin(i), part_begin(i + 1));
         if (i == 0) continue;
         op_.merge(state, part, tile.width);
         state.count += part.count;
       }
-      finish<kColumns>(tile, buffers, state);
-      keep<kColumns>(state, kept.data() + number * parts_ * slot<kColumns>());
+      finish(tile, buffers, state);
+      keep(state, kept.data() + number * parts_ * slot());
     });
     parallel_for(tiles_ * parts_, threads, [&](int64_t i) {
       Buffers buffers(operands_);
       State state;
-      const Tile tile = tile_at<kColumns>(tensors, i / parts_);
-      load_parameters<kColumns>(tile, buffers);
-      take<kColumns>(kept.data() + i / parts_ * parts_ * slot<kColumns>(), state);
-      state.count = elements_of<kColumns>(0, units_);
-      map_units<kColumns>(tile, part_begin(i % parts_), part_begin(i % parts_ + 1), buffers, state);
+      const Tile tile = tile_at(tensors, i / parts_);
+      load_parameters(tile, buffers);
+      take(kept.data() + i / parts_ * parts_ * slot(), state);
+      state.count = elements_of(0, units_);
+      map(tile, part_begin(i % parts_), part_begin(i % parts_ + 1), buffers, state);
     });
   }
 
   int64_t part_begin(int64_t part) const { return share_begin(part, parts_, units_); }
 
   // States that are kept until all are there.
-  template <bool kColumns>
-  int64_t width() const {
-    return kColumns ? geometry_.longest() : 1;
-  }
-  template <bool kColumns>
-  int64_t slot() const {
-    return width<kColumns>() * static_cast<int64_t>(State::kNumbers);
-  }
-  template <bool kColumns>
+  int64_t width() const { return by_columns_ ? geometry_.longest() : 1; }
+  int64_t slot() const { return width() * static_cast<int64_t>(State::kNumbers); }
   void keep(const State& state, double* to) const {
-    for (const auto& numbers : state.of) to = std::copy_n(numbers, width<kColumns>(), to);
+    for (const auto& numbers : state.of) to = std::copy_n(numbers, width(), to);
   }
-  template <bool kColumns>
   void take(const double* from, State& state) const {
     for (auto& numbers : state.of) {
-      std::copy_n(from, width<kColumns>(), numbers);
-      from += width<kColumns>();
+      std::copy_n(from, width(), numbers);
+      from += width();
     }
   }
 
@@ -380,11 +378,12 @@ class GroupedPlan final : public Plan {
   Geometry geometry_;
   Operands operands_;
   RunActivation activation_;
+  bool by_columns_;
   bool is_direct_;
   int64_t tiles_;
   int64_t units_;
   int64_t chunk_;  // units
-  int64_t bytes_;
+  int64_t work_;
   int64_t parts_ = 1;
 };
 

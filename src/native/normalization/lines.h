@@ -66,10 +66,12 @@ struct MomentsLine {
     if constexpr (std::is_same_v<T, Half>) {
       return map_in_singles<kColumns>(line, mean, factor);
     }
-    if (has[1] && has[2] && !has[3]) {
-      return map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto& at) ANYDML_INLINE_LAMBDA {
-        return (x - mean) * factor * at(1) + at(2);
-      });
+    if constexpr (!kColumns) {
+      if (has[1] && has[2] && !has[3]) {
+        return map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto& at) ANYDML_INLINE_LAMBDA {
+          return (x - mean) * factor * at(1) + at(2);
+        });
+      }
     }
     map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto& at) ANYDML_INLINE_LAMBDA {
       Wide y = (x - mean) * factor;
@@ -169,10 +171,10 @@ class LinesPlan final : public Plan {
     if constexpr (Op::kNeedsRoom) {
       if (are_turned_) return run_turned(inputs[0], outputs[0]);
     }
-    const int64_t bytes = 2 * geometry_.elements() * static_cast<int64_t>(sizeof(T));
-    const int threads = threads_for(bytes);
+    const int64_t work = geometry_.elements() * (Op::kNeedsRoom ? kSoftmaxWork : kLineWork);
+    const int threads = threads_for(work);
     const int64_t lines = count_of(geometry_.kept) * per_line_;
-    const int64_t calls = std::min(calls_for(bytes, threads), lines);
+    const int64_t calls = std::min(calls_for(work, threads), lines);
     parallel_for(calls, threads, [&](int64_t call) {
       // Of two lines, in turn.
       const auto per_room = static_cast<size_t>((count_ + 1) * kLanes);
@@ -210,11 +212,11 @@ class LinesPlan final : public Plan {
  private:
   // Short rows, of which as many as there are lanes are transposed to columns, and back.
   void run_turned(const void* input, void* output) const {
-    const int64_t bytes = 2 * geometry_.elements() * static_cast<int64_t>(sizeof(T));
-    const int threads = threads_for(bytes);
+    const int64_t work = geometry_.elements() * kSoftmaxWork;
+    const int threads = threads_for(work);
     const int64_t rows = count_of(geometry_.kept);
     const int64_t groups = divided_up(rows, kLanes);
-    const int64_t calls = std::min(calls_for(bytes, threads), groups);
+    const int64_t calls = std::min(calls_for(work, threads), groups);
     parallel_for(calls, threads, [&](int64_t call) {
       const std::unique_ptr<float[]> room(new float[static_cast<size_t>((elements_ + 1) * kLanes)]);
       T turned[kTurnedRow * kLanes];

@@ -1,16 +1,17 @@
 // LOCAL_RESPONSE_NORMALIZATION and its gradients, by sums around each element.
 //
-// Sums of windows of any size take log2(size) additions each: sums of 1, 2, 4... elements are put together.
-// They are no differences of running sums, so that what is small survives beside what is large, and NaN stays
-// where it is. A block of elements, which has all along the axes of the windows, is computed in double
-// precision in memory of its own: a row of columns for each channel, channels of some columns one after the
-// other, or a plane of one channel or of several.
+// Sums of long windows take log2(size) additions each: sums of 1, 2, 4... elements are put together. They are
+// no differences of running sums, so that what is small survives beside what is large, and NaN stays where it
+// is. A block of elements, which has all along the axes of the windows, is computed in double precision in
+// memory of its own: a row of columns for each channel, channels of some columns one after the other, or a
+// plane of one channel or of several.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
@@ -22,6 +23,8 @@
 #include "normalization/geometry.h"
 #include "normalization/quarter_powers.h"
 #include "normalization/runs.h"
+#include "normalization/tuning.h"
+#include "normalization/wide.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
 
@@ -30,45 +33,57 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// Sums of windows of numbers `columns` apart: those of the first 7 at most, which are added when they are
-// asked for.
+// Sums of windows of numbers `columns` apart, or of their squares, as they are asked for: of one number each
+// where they were added before.
 struct WindowSums {
-  const double* from;
+  const double* from;  // of the first window
   int64_t columns;
   int64_t window;
+  bool are_squared;
 
+  // Up to kSumsAtOnce sums more are written than there are.
   void put(int64_t begin, int64_t end, double* to) const {
-    for (int64_t i = begin; i < end; ++i) {
+    are_squared ? add_taps([](Doubles x) ANYDML_INLINE_LAMBDA { return x * x; }, begin, end, to)
+                : add_taps([](Doubles x) ANYDML_INLINE_LAMBDA { return x; }, begin, end, to);
+  }
+
+  static constexpr int64_t kVectors = 2 * kLanes / kDoubleLanes;
+  static constexpr int64_t kSumsAtOnce = kVectors * kDoubleLanes;
+
+ private:
+  template <class Function>
+  ANYDML_INLINE void add_taps(const Function& function, int64_t begin, int64_t end, double* to) const {
+    for (int64_t i = begin; i < end; i += kSumsAtOnce, to += kSumsAtOnce) {
       const double* at = from + i;
-      double sum = 0;
-      if ((window & 1) != 0) {
-        sum += at[0];
-        at += columns;
+      Doubles sums[kVectors]{};
+      for (int64_t k = 0; k < window; ++k, at += columns) {
+        ANYDML_UNROLL(16)
+        for (int64_t v = 0; v < kVectors; ++v) {
+          Doubles x;
+          std::memcpy(&x, at + v * kDoubleLanes, sizeof(x));
+          sums[v] = sums[v] + function(x);
+        }
       }
-      if ((window & 2) != 0) {
-        sum += at[0] + at[columns];
-        at += 2 * columns;
-      }
-      if ((window & 4) != 0) sum += (at[0] + at[columns]) + (at[2 * columns] + at[3 * columns]);
-      to[i - begin] = sum;
+      // One by one, as all would go through memory.
+      ANYDML_UNROLL(16)
+      for (int64_t v = 0; v < kVectors; ++v) std::memcpy(to + v * kDoubleLanes, &sums[v], sizeof(Doubles));
     }
   }
 };
 
-// The sums of rows of `columns` numbers each from `before` each to `after`; 0 outside.
+// The sums of rows of `columns` numbers each from `before` each to `after`; there are zeros around all rows.
 WindowSums sums_around(const double* numbers, bool of_squares, int64_t all, int64_t columns, int64_t before,
                        int64_t after, std::array<Numbers, 2>& room) {
   constexpr int64_t kFew = 8;
   const int64_t window = before + 1 + after;
   const int64_t first = before * columns;
+  if (window < kFew) return {numbers - first, columns, window, of_squares};
   const int64_t padded = first + all + after * columns;
   room[0].resize(static_cast<size_t>(padded));
   double* const sums = room[0].data();
-  std::fill_n(sums, first, 0.0);
-  for (int64_t i = 0; i < all; ++i) sums[first + i] = of_squares ? numbers[i] * numbers[i] : numbers[i];
-  std::fill_n(sums + first + all, after * columns, 0.0);
-  if (window < kFew) return {sums, columns, window};
-  room[1].assign(static_cast<size_t>(all), 0.0);
+  numbers -= first;
+  for (int64_t i = 0; i < padded; ++i) sums[i] = of_squares ? numbers[i] * numbers[i] : numbers[i];
+  room[1].assign(static_cast<size_t>(all + WindowSums::kSumsAtOnce), 0.0);
   double* const rows = room[1].data();
   int64_t done = 0;
   for (int64_t length = 1; done < window; length *= 2) {
@@ -82,7 +97,7 @@ WindowSums sums_around(const double* numbers, bool of_squares, int64_t all, int6
     const int64_t count = padded - (2 * length - 1) * columns;
     for (int64_t i = 0; i < count; ++i) sums[i] += sums[i + length * columns];
   }
-  return {rows, columns, 1};
+  return {rows, columns, 1, false};
 }
 
 struct LocalResponse {
@@ -106,8 +121,7 @@ class LocalResponsePlan final : public Plan {
         store_(store_of(tensor(request.outputs, 0).type)) {
     const std::vector<bool> none(4, false);
     std::vector<Axis> axes = axes_of(request.inputs, request.outputs, none);
-    for (const Axis& axis : axes) bytes_ *= axis.size;
-    bytes_ *= size_of(request.outputs[0].type) * static_cast<int64_t>(inputs_ + 1);
+    for (const Axis& axis : axes) work_ *= axis.size;
     const auto taken = [&](size_t index) {
       const Axis axis = axes[index];
       axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(index));
@@ -131,6 +145,7 @@ class LocalResponsePlan final : public Plan {
         blocked_ = kInner;
       }
       at_once_ = (blocked_ == kInner ? kBlock : kShortBlock) / channels.size;
+      if (blocked_ == kInner && at_once_ > kLanes) at_once_ -= at_once_ % kLanes;
     } else {
       const Axis columns = taken(3);
       const Axis rows = taken(2);
@@ -156,8 +171,8 @@ class LocalResponsePlan final : public Plan {
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
-    const int threads = threads_for(bytes_);
-    const int64_t calls = std::min(calls_for(bytes_, threads), blocks_);
+    const int threads = threads_for(work_);
+    const int64_t calls = std::min(calls_for(work_, threads), blocks_);
     parallel_for(calls, threads, [&](int64_t call) {
       Block block;
       const int64_t end = share_begin(call + 1, calls, blocks_);
@@ -165,8 +180,10 @@ class LocalResponsePlan final : public Plan {
         const Walk walk(around_, i / per_around_);
         shape_block(block, i % per_around_ * at_once_);
         for (size_t k = 0; k < inputs_; ++k) {
-          load_block(static_cast<const std::byte*>(inputs[k]) + walk.offset(k), k, block, block.in[k]);
+          load_block(static_cast<const std::byte*>(inputs[k]) + walk.offset(k), k, block,
+                     inside(block.in[k], block));
         }
+        fetch_output(static_cast<std::byte*>(outputs[0]) + walk.offset(inputs_), block);
         compute(block);
         store_block(block, static_cast<std::byte*>(outputs[0]) + walk.offset(inputs_));
       }
@@ -176,10 +193,11 @@ class LocalResponsePlan final : public Plan {
  private:
   // Numbers of a block, of which there are fewer where they need no long rows to be read in; and elements of
   // a plane up to which several are in one.
-  static constexpr int64_t kBlock = 1 << 12;
+  static constexpr int64_t kBlock = 1 << 13;
   static constexpr int64_t kShortBlock = 1 << 10;
   static constexpr int64_t kPlane = 1 << 14;
   static constexpr int64_t kFewest = 8;
+  static constexpr int64_t kMostFetched = 1 << 11;  // bytes of a row
 
   enum Level : size_t { kOuter, kMiddle, kInner };
 
@@ -203,7 +221,10 @@ class LocalResponsePlan final : public Plan {
     std::array<int64_t, 3> size{};
     std::array<int64_t, 3> pitch{};
     int64_t count = 0;
+    int64_t padding = 0;  // zeros before the first number, and behind the last one
   };
+
+  static double* inside(Numbers& numbers, const Block& block) { return numbers.data() + block.padding; }
 
   void set(Level level, const Axis& axis, bool slides) {
     Dim dim{axis, slides};
@@ -230,9 +251,13 @@ class LocalResponsePlan final : public Plan {
       pitch *= block.size[d] + dims_[d].gap;
     }
     block.count = pitch;
+    block.padding = 0;
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      block.padding = std::max(block.padding, std::max(dims_[d].before, dims_[d].after) * block.pitch[d]);
+    }
     // What is between rows stays 0; and what operations go over behind the last one.
     for (Numbers* const numbers : {&block.in[0], &block.in[1], &block.s, &block.around, &block.between}) {
-      numbers->assign(static_cast<size_t>(pitch + kRun), 0);
+      numbers->assign(static_cast<size_t>(pitch + 2 * block.padding + kRun), 0);
     }
   }
 
@@ -252,15 +277,33 @@ class LocalResponsePlan final : public Plan {
     }
   }
 
-  void load_block(const std::byte* from, size_t tensor, const Block& block, Numbers& to) const {
+  // Rows of blocks lie far apart where channels do, beyond what a processor fetches ahead by itself: those of
+  // the next block, and of the output, are asked for while there is something to compute.
+  void load_block(const std::byte* from, size_t tensor, const Block& block, double* to) const {
+    const int64_t step = dims_[kInner].axis.steps[tensor];
+    const int64_t width = blocked_ == kInner ? std::abs(step) * block.size[kInner] : 0;
     for_runs(block, tensor, [&](int64_t offset, int64_t i, int64_t count) {
-      load_(from + offset, dims_[kInner].axis.steps[tensor], count, to.data() + i);
+      fetch<0>(from + offset + width, width);
+      load_(from + offset, step, count, to + i);
     });
   }
+  void fetch_output(const std::byte* to, const Block& block) const {
+    const int64_t width =
+        blocked_ == kInner ? std::abs(dims_[kInner].axis.steps[inputs_]) * block.size[kInner] : 0;
+    for_runs(block, inputs_, [&](int64_t offset, int64_t, int64_t) { fetch<1>(to + offset, width); });
+  }
+  template <int kWrites>
+  ANYDML_INLINE static void fetch(const std::byte* from, int64_t bytes) {
+    constexpr int64_t kCacheLine = 64;
+    for (int64_t i = 0; i < std::min(bytes, kMostFetched); i += kCacheLine)
+      __builtin_prefetch(from + i, kWrites);
+  }
 
-  void store_block(const Block& block, std::byte* to) const {
+  void store_block(Block& block, std::byte* to) const {
+    // Gradients are not written over those numbers whose sums they are made of.
+    const double* const from = is_gradient_ ? block.s.data() : inside(block.around, block);
     for_runs(block, inputs_, [&](int64_t offset, int64_t i, int64_t count) {
-      store_(block.around.data() + i, count, to + offset, dims_[kInner].axis.steps[inputs_]);
+      store_(from + i, count, to + offset, dims_[kInner].axis.steps[inputs_]);
     });
   }
 
@@ -277,19 +320,21 @@ class LocalResponsePlan final : public Plan {
     const WindowSums sums = along(d, numbers, of_squares);
     while (d-- > 0) {
       if (!dims_[d].slides) continue;
-      double* const between = block.between.data();
+      double* const between = inside(block.between, block);
       sums.put(0, block.count, between);
+      std::fill_n(between + block.count, WindowSums::kSumsAtOnce, 0.0);
       return along(d, between, false);
     }
     return sums;
   }
 
-  void clear_gaps(Numbers& numbers, const Block& block) const {
+  void clear_gaps(double* numbers, const Block& block) const {
+    std::fill_n(numbers + block.count, WindowSums::kSumsAtOnce, 0.0);
     for (size_t d = 0; d < dims_.size(); ++d) {
       const int64_t size = block.size[d] * block.pitch[d];
       const int64_t gap = dims_[d].gap * block.pitch[d];
       if (gap == 0) continue;
-      for (int64_t i = size; i < block.count; i += size + gap) std::fill_n(numbers.data() + i, gap, 0.0);
+      for (int64_t i = size; i < block.count; i += size + gap) std::fill_n(numbers + i, gap, 0.0);
     }
   }
 
@@ -297,9 +342,9 @@ class LocalResponsePlan final : public Plan {
   // dx = dy / s^Beta - 2 * factor * Beta * x * sum of dy * x / s^(Beta + 1)
   void compute(Block& block) const {
     const int64_t count = block.count;
-    const double* const x = block.in[0].data();
+    const double* const x = inside(block.in[0], block);
     double* const s = block.s.data();
-    double* const y = block.around.data();
+    double* const y = inside(block.around, block);
     const auto for_pieces = [&](const auto& body) {
       for (int64_t i = 0; i < count; i += kRun) body(i, std::min(count, i + kRun));
     };
@@ -312,7 +357,7 @@ class LocalResponsePlan final : public Plan {
       for (int64_t i = 0; i < size; ++i) piece[i] = shape_.bias + shape_.factor * piece[i];
       if (is_gradient_) {
         raise(piece, size, -shape_.beta, are_normal, y + begin);
-        const double* const dy = block.in[1].data() + begin;
+        const double* const dy = inside(block.in[1], block) + begin;
         for (int64_t i = 0; i < size; ++i) y[begin + i] = dy[i] * x[begin + i] * y[begin + i];
       } else {
         raise(piece, size, -shape_.beta, are_normal, nullptr);
@@ -320,13 +365,14 @@ class LocalResponsePlan final : public Plan {
       }
     });
     if (!is_gradient_) return;
-    clear_gaps(block.around, block);
+    clear_gaps(y, block);
     const WindowSums sums = sums_of(y, false, true, block);
-    const double* const dy = block.in[1].data();
+    const double* const dy = inside(block.in[1], block);
     const double twice = 2 * shape_.factor * shape_.beta;
     for_pieces([&](int64_t begin, int64_t end) {
-      sums.put(begin, end, y + begin);
-      for (int64_t i = begin; i < end; ++i) y[i] = dy[i] * s[i] - twice * x[i] * y[i];
+      alignas(64) double sum[kRun];
+      sums.put(begin, end, sum);
+      for (int64_t i = begin; i < end; ++i) s[i] = dy[i] * s[i] - twice * x[i] * sum[i - begin];
     });
   }
 
@@ -335,7 +381,7 @@ class LocalResponsePlan final : public Plan {
   size_t inputs_;
   Load load_;
   Store store_;
-  int64_t bytes_ = 1;
+  int64_t work_ = kLocalWork;
   std::array<Dim, 3> dims_;
   size_t blocked_ = kOuter;
   int64_t at_once_ = 1;

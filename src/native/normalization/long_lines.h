@@ -165,7 +165,7 @@ class LongLinesPlan final : public Plan {
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
-    const int threads = threads_for(2 * lines_ * size_ * static_cast<int64_t>(sizeof(T)));
+    const int threads = threads_for(lines_ * size_ * kSoftmaxWork);
     const auto* const in = static_cast<const std::byte*>(inputs[0]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
     std::vector<State> states(static_cast<size_t>(lines_ * parts_));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -73,10 +74,23 @@ std::unique_ptr<Plan> lines_for(const Norm& op, const Request& request, const Ge
   return lines_of(NormLine{op.is_of_squares, op.epsilon}, request, geometry, description);
 }
 
+// By columns where the elements of groups lie apart in one of input and output: lines of the caches that a
+// run touches there are the next run's too, and would be fetched anew for each group by rows.
+Geometry grouped_geometry(const Request& request, const std::vector<bool>& summed) {
+  const std::vector<Axis> axes = axes_of(request.inputs, request.outputs, summed);
+  const size_t out = request.inputs.size();
+  Geometry geometry = geometry_of(axes, out);
+  const int64_t item = size_of(request.outputs[0].type);
+  if (geometry.by_columns() || std::abs(geometry.run.steps[0]) <= item) return geometry;
+  Geometry other = geometry_of(axes, 0);
+  const bool is_better = other.by_columns() && other.run.size >= kShortRun && other.run.steps[0] == item;
+  return is_better ? std::move(other) : std::move(geometry);
+}
+
 template <class Op>
 std::unique_ptr<Plan> grouped(const Request& request, const Op& op, const std::vector<bool>& summed,
                               const std::string& name) {
-  Geometry geometry = geometry_of(axes_of(request.inputs, request.outputs, summed), request.inputs.size());
+  Geometry geometry = grouped_geometry(request, summed);
   std::string description = name + in_words(geometry);
   if (auto plan = lines_for(op, request, geometry, description)) return plan;
   return std::make_unique<GroupedPlan<Op>>(op, std::move(geometry), Operands(request.inputs, request.outputs),

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "normalization/sixteen.h"
 #include "normalization/wide.h"
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
@@ -28,40 +29,52 @@ ANYDML_INLINE Doubles power_by_roots(Doubles x, double e, uint32_t quarters) {
   return e < 0 ? 1.0 / power : power;
 }
 
-// x^(-1/4) of normal numbers within some units of the last place, without roots or quotients: an estimate by
-// the exponent, whose r = 1 - x * y^4 is below 1/8, and twice y * (1 - r)^(-1/4) as a polynomial.
-ANYDML_INLINE Doubles inverse_fourth_root(Doubles x) {
-  auto y = bits_as<Doubles>(uint64_t{0x4feb020c49ba5e00} - (bits_as<DoubleBits>(x) >> 2));
-  const auto rest = [&] {
-    const Doubles square = y * y;
-    return 1.0 - x * square * square;
-  };
-  Doubles r = rest();
-  y = y *
-      (0.9999971943160056 + r * (0.24999056736249392 + r * (0.15771693436109735 + r * 0.11913766908048185)));
-  r = rest();
-  return y + y * (r * (0.25 + r * 0.15625));
+// x^(-1/4) of numbers that are normal ones of single precision, within some units of the last place, without
+// roots or quotients: an estimate by the exponent, whose r = 1 - x * y^4 is below 1/8, and twice
+// y * (1 - r)^(-1/4) as a polynomial, of which the first is of single precision.
+ANYDML_INLINE Wide inverse_fourth_root(const Wide& x) {
+  const Sixteen estimate = each_part(
+      [](Singles v) ANYDML_INLINE_LAMBDA {
+        const auto y = bits_as<Singles>(uint32_t{0x4f581062} - (bits_as<SingleBits>(v) >> 2));
+        const Singles square = y * y;
+        const Singles r = multiply_add(-v * square, square, singles(1.0F));
+        const Singles upper = multiply_add(r, singles(0.11913767F), singles(0.15771693F));
+        return y * multiply_add(r, multiply_add(r, upper, singles(0.24999057F)), singles(0.9999972F));
+      },
+      as_sixteen(x));
+  return each_of(
+      [](Doubles v, Doubles y) ANYDML_INLINE_LAMBDA {
+        const Doubles square = y * y;
+        const Doubles r = 1.0 - v * square * square;
+        return y + y * (r * (0.25 + r * 0.15625));
+      },
+      x, as_wide(estimate));
 }
 
-// x^(-quarters / 4)
-ANYDML_INLINE Doubles power_by_inverse(Doubles x, uint32_t quarters) {
-  const Doubles root = inverse_fourth_root(x);
-  const Doubles square = root * root;
-  Doubles power = (quarters & 1) != 0 ? root : Doubles{} + 1.0;
-  if ((quarters & 2) != 0) power = power * square;
-  x = square * square;
-  for (uint32_t n = quarters >> 2; n != 0; n >>= 1) {
-    if ((n & 1) != 0) power = power * x;
-    x = x * x;
+// x^(-quarters / 4) in the place of each x, and of that divided by x where it is wanted.
+inline void raise_by_inverse(double* run, int64_t count, uint32_t quarters, double* less) {
+  for (int64_t i = 0; i < count; i += kLanes) {
+    const Wide root = inverse_fourth_root(wide_at(run + i));
+    const Wide square = root * root;
+    Wide power = (quarters & 1) != 0 ? root : broadcast_wide(1);
+    if ((quarters & 2) != 0) power = power * square;
+    const Wide inverse = square * square;
+    Wide x = inverse;
+    for (uint32_t n = quarters >> 2; n != 0; n >>= 1) {
+      if ((n & 1) != 0) power = power * x;
+      x = x * x;
+    }
+    put_wide(run + i, power);
+    if (less != nullptr) put_wide(less + i, power * inverse);
   }
-  return power;
 }
 
 // x^e of positive numbers, and x^(e - 1) where it is wanted: by roots and products, which are exact to the
 // last bits, where 4 * e is an integer of few bits. `are_normal` are numbers that are neither 0 nor next to
-// it.
+// it. Up to 15 numbers behind the last one change too.
 inline void raise(double* run, int64_t count, double e, bool are_normal, double* less) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  constexpr double kMostOfSingles = 0x1p120;
   const auto put = [&](const auto& power) {
     for (int64_t i = 0; i < count; i += kDoubleLanes) {
       Doubles x;
@@ -85,13 +98,12 @@ inline void raise(double* run, int64_t count, double e, bool are_normal, double*
     });
   }
   const auto rest = static_cast<uint32_t>(quarters);
-  if (e > 0 || rest % 4 == 0 || !are_normal) {
+  int64_t is_beyond = 0;
+  for (int64_t i = 0; i < count; ++i) is_beyond |= static_cast<int64_t>(run[i] > kMostOfSingles);
+  if (e > 0 || rest % 4 == 0 || !are_normal || is_beyond != 0) {
     return put([&](Doubles x) { return power_by_roots(x, e, rest); });
   }
-  put([&](Doubles x) {
-    const Doubles power = power_by_inverse(x, rest);
-    return x == kInfinite ? Doubles{} : power;
-  });
+  raise_by_inverse(run, count, rest, less);
 }
 
 ANYDML_ISA_END

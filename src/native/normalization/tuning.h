@@ -17,6 +17,13 @@ inline constexpr int64_t kPartElements = 1 << 15;
 // done once for each row would take longer than its elements.
 inline constexpr int64_t kTurnedRow = 48;
 
+// Threads are chosen by bytes that could be copied in the time that elements take, so many each: 1.5 to 3
+// times a copy of FLOAT32 by lines, where halves take as long as singles, and more by buffers of doubles.
+inline constexpr int64_t kSoftmaxWork = 24;
+inline constexpr int64_t kLineWork = 16;
+inline constexpr int64_t kBufferWork = 32;
+inline constexpr int64_t kLocalWork = 48;
+
 // Lines below which those of kPartElements and more are cut into parts.
 inline constexpr int64_t kFewLines = 4;
 

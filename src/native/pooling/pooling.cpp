@@ -107,7 +107,7 @@ struct Maxima {
   using Combine = QuickMaximum;
   static constexpr bool kWithIndices = kIndices;
 
-  int64_t index_item = 0;  // bytes of an index
+  int64_t index_item = 0;  // bytes of an index, none where they are not wanted
 
   void run(const Nest& nest, const Part& part, const std::byte* in, const Written& out) const {
     Number most[kPart];
@@ -128,7 +128,7 @@ struct Maxima {
     if constexpr (kWithIndices) {
       if (index_item == sizeof(uint32_t)) {
         store_indices<uint32_t>(indices, part.size, 0, 0, nest.row.other, out.indices);
-      } else {
+      } else if (index_item != 0) {
         store_indices<uint64_t>(indices, part.size, 0, 0, nest.row.other, out.indices);
       }
     }
@@ -148,7 +148,7 @@ struct Maxima {
       const int64_t first = window.origin().index + part.first * step;
       if (index_item == sizeof(uint32_t)) {
         store_indices<uint32_t>(indices, part.size, first, step, nest.row.other, out.indices);
-      } else {
+      } else if (index_item != 0) {
         store_indices<uint64_t>(indices, part.size, first, step, nest.row.other, out.indices);
       }
     }
@@ -223,10 +223,16 @@ class PoolingPlan final : public Plan {
     return false;
   }
 
+  bool writes_indices() const {
+    if constexpr (has_indices()) return operation_.index_item != 0;
+    return false;
+  }
+
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* const in = static_cast<const std::byte*>(inputs[0]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
-    auto* const indices = has_indices() ? static_cast<std::byte*>(outputs[1]) : nullptr;
+    const bool is_of_indices = writes_indices();
+    auto* const indices = is_of_indices ? static_cast<std::byte*>(outputs[1]) : nullptr;
     const Sliding& row = nest_.row.window;
     const int threads = threads_for(bytes_);
     const int64_t parts = steps_of(rows_) * per_row_;
@@ -242,7 +248,7 @@ class PoolingPlan final : public Plan {
         Part part{{}, first, share_begin(of_row + 1, per_row_, row.places) - first};
         for (size_t d = 0; d < rows_.size(); ++d) part.place[d] = cursor.index(d);
         Written written{out + cursor.out() + first * row.out_stride, nullptr};
-        if (has_indices()) written.indices = indices + cursor.in() + first * nest_.row.other;
+        if (is_of_indices) written.indices = indices + cursor.in() + first * nest_.row.other;
         if constexpr (kHasChannels) {
           if (by_channels_) {
             window.move_to(part);
@@ -330,7 +336,9 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
 template <class T>
 std::unique_ptr<Plan> maxima(const Request& request) {
   if (request.outputs.size() < 2 || !request.outputs[1].present) {
-    return pooled(request, Maxima<T, false>{}, "maxima");
+    // Where indices are found they may be left out, so that wide integers need no second kernel.
+    constexpr bool kHasOwn = has_rows_at_once<Maxima<T, false>>;
+    return pooled(request, Maxima<T, !kHasOwn>{}, "maxima");
   }
   const DataType type = request.outputs[1].type;
   require(type == DataType::kUint32 || type == DataType::kUint64, "the type of indices");
