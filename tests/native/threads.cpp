@@ -466,7 +466,7 @@ std::vector<Case> cases() {
     all.push_back(gather(type, DataType::kInt32, 100, 77, 20'000));
     all.push_back(reverse(type, 5000, 77));
     all.push_back(reverse(type, 3, 300'001));
-    // Stripes of columns, columns of threads' own, and ranges of the output.
+    // Stripes of columns, columns of threads' own, and points that are sorted.
     for (const bool sets : {false, true}) {
       all.push_back(gather_or_scatter(sets, type, 3001, 301, 2999));
       all.push_back(gather_or_scatter(sets, type, 50, 9001, 70));

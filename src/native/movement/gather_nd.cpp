@@ -13,10 +13,10 @@
 #include "core/registry.h"
 #include "movement/copy.h"
 #include "movement/indices.h"
-#include "movement/own_points.h"
 #include "movement/points.h"
 #include "movement/prefetched_rows.h"
 #include "movement/rows.h"
+#include "movement/sorted_points.h"
 #include "movement/tuning.h"
 #include "movement/view.h"
 #include "platform/isa.h"
@@ -158,9 +158,11 @@ class GatherPlan final : public Plan {
   CopyAt copy_at_;
 };
 
-// A scatter: units that lie at one step go where offsets point to.
-using CopyTo = void (*)(const int64_t* offsets, int64_t count, int64_t step, const std::byte* from,
-                        std::byte* to);
+// The offsets that points may have.
+struct Range {
+  int64_t first;
+  int64_t size;
+};
 
 // Prefetches into the first cache.
 ANYDML_INLINE void prefetch_for_store([[maybe_unused]] const std::byte* to) {
@@ -169,47 +171,80 @@ ANYDML_INLINE void prefetch_for_store([[maybe_unused]] const std::byte* to) {
 #endif
 }
 
-// What is stored to is prefetched where no cache has it yet, as stores leave a processor in their order, and
-// wait for each other's lines.
-template <class T, bool kPrefetches>
-void copy_to(const int64_t* offsets, int64_t count, int64_t step, const std::byte* from, std::byte* to) {
+// A scatter: units that lie at one step go where offsets point to. What is stored to is prefetched where no
+// cache has it yet, as stores leave a processor in their order, and wait for each other's lines.
+struct ScatteredRun {
+  int64_t count;
+  int64_t step;
+  int64_t unit;
+  bool prefetches;
+};
+using CopyTo = void (*)(const int64_t* offsets, ScatteredRun run, const std::byte* from, std::byte* to);
+
+// Units of the size of T, or of up to twice as much, as two values that overlap.
+template <class T>
+void copy_to(const int64_t* offsets, const ScatteredRun run, const std::byte* from, std::byte* to) {
+  constexpr int64_t kSize = sizeof(T);
   int64_t i = 0;
-  if (!kPrefetches && step == sizeof(T)) {
+  if (!run.prefetches && run.step == kSize && run.unit == kSize) {
 #pragma GCC unroll 8
-    for (; i < count; ++i) store(to + offsets[i], load<T>(from + i * static_cast<int64_t>(sizeof(T))));
+    for (; i < run.count; ++i) store(to + offsets[i], load<T>(from + i * kSize));
     return;
   }
-  for (; i + kRowsAhead < count; ++i) {
-    prefetch_for_store(to + offsets[i + kRowsAhead]);
-    store(to + offsets[i], load<T>(from + i * step));
-  }
-  for (; i < count; ++i) store(to + offsets[i], load<T>(from + i * step));
+  const auto copy = [&](int64_t prefetched, const auto& copy_unit) {
+    for (; i + kRowsAhead < prefetched; ++i, from += run.step) {
+      prefetch_for_store(to + offsets[i + kRowsAhead]);
+      copy_unit(to + offsets[i]);
+    }
+    for (; i < run.count; ++i, from += run.step) copy_unit(to + offsets[i]);
+  };
+  const int64_t prefetched = run.prefetches ? run.count : 0;
+  if (run.unit == kSize) return copy(prefetched, [&](std::byte* at) { store(at, load<T>(from)); });
+  const int64_t unit = run.unit;
+  copy(prefetched, [&](std::byte* at) { copy_ends<T>(at, from, unit); });
 }
 
-// Null where a unit is no element.
-CopyTo choose_copy_to(int64_t unit, bool prefetches) {
-  switch (unit) {
-    case 1:
-      return prefetches ? copy_to<uint8_t, true> : copy_to<uint8_t, false>;
-    case 2:
-      return prefetches ? copy_to<uint16_t, true> : copy_to<uint16_t, false>;
-    case 4:
-      return prefetches ? copy_to<uint32_t, true> : copy_to<uint32_t, false>;
-    case 8:
-      return prefetches ? copy_to<uint64_t, true> : copy_to<uint64_t, false>;
-    default:
-      return nullptr;
+// Likewise of points that are sorted.
+using CopySorted = void (*)(std::span<const SortedPoint> points, int64_t unit, const std::byte* from,
+                            std::byte* to);
+
+template <class T>
+void copy_sorted(std::span<const SortedPoint> points, int64_t unit, const std::byte* from, std::byte* to) {
+  const size_t size = points.size();
+  for (size_t i = 0; i < size; ++i) {
+    if (i + kRowsAhead < size) {
+      prefetch_line(from + points[i + kRowsAhead].from);
+      prefetch_for_store(to + points[i + kRowsAhead].to);
+    }
+    copy_ends<T>(to + points[i].to, from + points[i].from, unit);
   }
+}
+
+struct ScatterFunctions {
+  CopyTo copy_to;
+  CopySorted copy_sorted;
+};
+
+template <class T>
+constexpr ScatterFunctions kScatter = {copy_to<T>, copy_sorted<T>};
+
+// Null where a unit is long.
+ScatterFunctions choose_scatter(int64_t unit) {
+  if (unit >= kPrefetchedRow) return {nullptr, nullptr};
+  if (unit >= 16) return kScatter<Chunk>;
+  if (unit >= 8) return kScatter<uint64_t>;
+  if (unit >= 4) return kScatter<uint32_t>;
+  return unit >= 2 ? kScatter<uint16_t> : kScatter<uint8_t>;
 }
 
 // Copies the input, and then the updates, each thread those of its own steps of a loop whose points never
-// meet, or those that fall into its own range of the output: so the last of several to one place counts.
+// meet, or those that were sorted into a part of the output: so the last of several to one place counts.
 class ScatterPlan final : public Plan {
  public:
   ScatterPlan(std::unique_ptr<Plan> copy, Work work, Range range, std::string description)
       : Plan(std::move(description)), copy_(std::move(copy)), work_(std::move(work)), range_(range) {
     if (work_.slice.is_run()) {
-      copy_to_ = choose_copy_to(work_.slice.unit(), !work_.points.have_rows());
+      functions_ = choose_scatter(work_.slice.unit());
     }
     is_short_run_ = work_.slice.is_run() && work_.slice.unit() < kLongRow;
   }
@@ -226,14 +261,11 @@ class ScatterPlan final : public Plan {
     auto* const out = static_cast<std::byte*>(outputs[0]);
     const int threads = threads_for(work_.bytes);
     if (work_.points.has_stripes()) return set_stripes(threads, indices, updates, out);
-    const int64_t loop = threads == 1 ? -1 : work_.points.free_loop(threads);
+    if (threads == 1) return set(work_.points, indices, updates, out);
+    const int64_t loop = work_.points.free_loop(threads);
+    if (loop < 0 && is_sorted(threads)) return set_sorted(threads, indices, updates, out);
+    if (loop < 0) return set(work_.points, indices, updates, out);
     parallel_for(threads, threads, [&](int64_t part) {
-      if (threads == 1) return set(work_.points, indices, updates, out);
-      if (loop < 0) {
-        const int64_t first = share_begin(part, threads, range_.size);
-        const int64_t last = share_begin(part + 1, threads, range_.size);
-        return set_own({range_.first + first, last - first}, indices, updates, out);
-      }
       const int64_t size = work_.points.size_of_loop(loop);
       const Points own =
           work_.points.part(loop, share_begin(part, threads, size), share_begin(part + 1, threads, size));
@@ -275,8 +307,11 @@ class ScatterPlan final : public Plan {
   }
 
   void set_run(std::span<const int64_t> offsets, int64_t step, const std::byte* from, std::byte* out) const {
-    if (copy_to_ != nullptr) {
-      return copy_to_(offsets.data(), static_cast<int64_t>(offsets.size()), step, from, out);
+    if (functions_.copy_to != nullptr) {
+      return functions_.copy_to(
+          offsets.data(),
+          {static_cast<int64_t>(offsets.size()), step, work_.slice.unit(), !work_.points.have_rows()}, from,
+          out);
     }
     const int64_t unit = work_.slice.unit();
     for (size_t i = 0; i < offsets.size(); ++i, from += step) {
@@ -286,22 +321,41 @@ class ScatterPlan final : public Plan {
     }
   }
 
-  // Of all points those that fall into a range.
-  void set_own(Range range, const std::byte* indices, const std::byte* updates, std::byte* out) const {
+  // Whether so many threads take less time to sort points, and then to copy, than one does to copy.
+  bool is_sorted(int threads) const {
+    return threads >= kSortingThreads || work_.slice.bytes() >= kLine || range_.size >= kSortedTable;
+  }
+
+  // Some points for each thread at a time.
+  void set_sorted(int threads, const std::byte* indices, const std::byte* updates, std::byte* out) const {
     const Points& points = work_.points;
-    const int64_t prefetched = is_short_run_ ? work_.slice.unit() : 0;
-    int64_t offsets[kIndicesAtOnce];
-    OwnPoints own(range);
-    const auto copy = [this](const std::byte* from, std::byte* to) { copy_slice(from, to); };
-    for (int64_t number = 0; number < points.blocks() && !is_cancelled(); ++number) {
-      const Block block = points.resolve(number, indices, offsets);
-      for (int64_t run = 0; run < block.runs; ++run) {
-        own.add({offsets + run * block.count, static_cast<size_t>(block.count)},
-                block.listed + run * block.next_run, points.listed_step());
-      }
-      if (own.is_full()) own.copy_all(prefetched, updates, out, copy);
+    const Parts parts(range_.first, range_.size);
+    const int64_t blocks = points.blocks();
+    const int64_t at_once = std::min(divided_up(blocks, threads), kSortedBlocks);
+    std::vector<SortedPoints> sorted(static_cast<size_t>(threads));
+    for (SortedPoints& each : sorted) each.reserve(at_once);
+    for (int64_t begin = 0; begin < blocks && !is_cancelled(); begin += threads * at_once) {
+      parallel_for(threads, threads, [&](int64_t i) {
+        const int64_t first = std::min(begin + i * at_once, blocks);
+        const int64_t last = std::min(first + at_once, blocks);
+        sorted[static_cast<size_t>(i)].sort(points, parts, first, last, indices);
+      });
+      parallel_for(parts.count(), threads, [&](int64_t part) {
+        for (const SortedPoints& each : sorted) copy_part(each.of_part(part), updates, out);
+      });
     }
-    own.copy_all(prefetched, updates, out, copy);
+  }
+
+  void copy_part(std::span<const SortedPoint> points, const std::byte* from, std::byte* to) const {
+    const int64_t unit = work_.slice.unit();
+    if (functions_.copy_sorted != nullptr) return functions_.copy_sorted(points, unit, from, to);
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (is_short_run_ && i + kRowsAhead < points.size()) {
+        prefetch_lines(from + points[i + kRowsAhead].from, unit);
+        prefetch_lines(to + points[i + kRowsAhead].to, unit);
+      }
+      copy_slice(from + points[i].from, to + points[i].to);
+    }
   }
 
   void copy_slice(const std::byte* from, std::byte* to) const {
@@ -315,7 +369,7 @@ class ScatterPlan final : public Plan {
   std::unique_ptr<Plan> copy_;
   Work work_;
   Range range_;  // of all offsets
-  CopyTo copy_to_ = nullptr;
+  ScatterFunctions functions_{nullptr, nullptr};
   bool is_short_run_;
 };
 
