@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -70,10 +69,10 @@ class GatherPlan final : public Plan {
       : Plan(std::move(description)), work_(std::move(work)) {
     const Slice& slice = work_.slice;
     is_packed_ = slice.is_run() && work_.points.listed_step() == slice.unit();
-    is_long_ = slice.is_run() && slice.unit() >= kLongRow;
+    non_temporal_ =
+        is_packed_ && !work_.points.has_stripes() && work_.points.count() * slice.bytes() >= kStreamFrom;
+    is_long_ = slice.is_run() && slice.unit() >= long_row(non_temporal_);
     pieces_ = is_long_ ? divided_up(slice.unit(), kLongPortion) : 1;
-    non_temporal_ = is_packed_ && !is_long_ && !work_.points.has_stripes() &&
-                    work_.points.count() * slice.bytes() >= kStreamFrom;
     prefetches_ = !work_.points.have_rows() && are_prefetched(slice.unit(), table);
     copy_at_ = choose_copy_at(slice.unit());
   }
@@ -92,12 +91,12 @@ class GatherPlan final : public Plan {
     const auto* const indices = static_cast<const std::byte*>(inputs[1]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
     parallel_for(calls, threads, [&](int64_t call) {
-      StagedWriter staged(non_temporal_);
+      Writers writers{StagedWriter(non_temporal_ && !is_long_), LongRows(non_temporal_ && is_long_)};
       const auto table = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(table_bytes()));
       const int64_t last = share_begin(call + 1, calls, parts);
       for (int64_t part = share_begin(call, calls, parts); part < last; ++part) {
         if (!work_.points.has_stripes()) {
-          copy_block(work_.points, part / pieces_, part % pieces_, in, indices, out, staged);
+          copy_block(work_.points, part / pieces_, part % pieces_, in, indices, out, writers);
           continue;
         }
         Runs rows;
@@ -105,39 +104,44 @@ class GatherPlan final : public Plan {
         const Points points = work_.points.stripe(part, rows, first_row);
         copy_runs_of_any_size(rows, in + first_row, table.get());
         for (int64_t block = 0; block < points.blocks(); ++block) {
-          copy_block(points, block, 0, table.get(), indices, out, staged);
+          copy_block(points, block, 0, table.get(), indices, out, writers);
         }
       }
     });
   }
 
  private:
+  // Of a thread.
+  struct Writers {
+    StagedWriter staged;
+    LongRows rows;
+  };
+
   int64_t table_bytes() const { return work_.points.has_stripes() ? work_.points.stripe_bytes() : 0; }
 
   void copy_block(const Points& points, int64_t number, int64_t piece, const std::byte* in,
-                  const std::byte* indices, std::byte* out, StagedWriter& staged) const {
+                  const std::byte* indices, std::byte* out, Writers& writers) const {
     int64_t offsets[kIndicesAtOnce];
     const Block block = points.resolve(number, indices, offsets);
     points.prefetch_next(block, in);
     for (int64_t run = 0; run < block.runs; ++run) {
       std::byte* const to = out + block.listed + run * block.next_run;
-      copy(offsets + run * block.count, block.count, piece, in, to, staged);
+      copy(offsets + run * block.count, block.count, piece, in, to, writers);
     }
   }
 
   void copy(const int64_t* offsets, int64_t count, int64_t piece, const std::byte* in, std::byte* out,
-            StagedWriter& staged) const {
+            Writers& writers) const {
     const int64_t unit = work_.slice.unit();
     const int64_t step = work_.points.listed_step();
     if (is_long_) {
       const int64_t from = piece * kLongPortion;
-      const auto size = static_cast<size_t>(std::min(kLongPortion, unit - from));
-      for (int64_t i = 0; i < count; ++i) std::memcpy(out + i * step + from, in + offsets[i] + from, size);
+      writers.rows.copy(offsets, count, std::min(kLongPortion, unit - from), step, in + from, out + from);
     } else if (is_packed_) {
       const int64_t portion = kPortion / unit;
       for (int64_t begin = 0; begin < count; begin += portion) {
         const int64_t size = std::min(portion, count - begin);
-        std::byte* const to = staged.reserve(out + begin * unit, size * unit);
+        std::byte* const to = writers.staged.reserve(out + begin * unit, size * unit);
         if (prefetches_) {
           copy_prefetched(copy_at_, offsets, count, begin, size, unit, in, to);
         } else {
