@@ -479,6 +479,7 @@ std::vector<Case> cases() {
     all.push_back(fold(type, 1, 3, 5000, 4));
     all.push_back(fold(type, 2, 50, 60, 9, true));
     all.push_back(fold(type, 1, 3, 5000, 4, true));
+    all.push_back(fold(type, 700, 9, 11, 3, true));
     if (type != DataType::kFloat32 && type != DataType::kFloat16) continue;
     all.push_back(value_scale(type, 301, 403));
     all.push_back(regions("ROI_POOLING", type, 40, 30, 7, {}));
