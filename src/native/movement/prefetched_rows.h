@@ -34,9 +34,10 @@ inline void copy_prefetched(CopyAt copy_at, const int64_t* offsets, int64_t coun
 }
 
 // From how many bytes on rows are copied one by one. Past the caches their lines are sent as they are: rows
-// of 384 to 1000 bytes take 1.2 to 1.3 copies, and 1.3 to 1.7 by way of a buffer (2026-11-26, one thread of a
-// Xeon).
-inline int64_t long_row(bool non_temporal) { return non_temporal ? kLongRun : kLongRow; }
+// of 384 to 1000 bytes take 1.2 to 1.3 copies, and 1.3 to 1.7 by way of a buffer; those of 256 as much or
+// more (2026-11-26, one thread of a Xeon).
+constexpr int64_t kStreamedRow = 384;
+inline int64_t long_row(bool non_temporal) { return non_temporal ? kStreamedRow : kLongRow; }
 
 // Copies of long rows, or pieces of them, by a thread.
 class LongRows {
