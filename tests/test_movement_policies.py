@@ -61,9 +61,9 @@ def spread(stride: int) -> Any:
 
 
 def unfolded(start: int, stride: int = 1) -> Any:
-    """A window of 4 elements on 9, with a padding before these."""
+    """A window of 4 elements on 9, which lie apart, with a padding before these."""
     return DML_UNFOLD_OPERATOR_DESC(
-        InputTensor=tensor((2, 3, 9), "UINT8"),
+        InputTensor=tensor((2, 3, 9), "UINT8", (54, 18, 2)),
         OutputTensor=tensor((2, 12, (5 + start) // stride + 1), "UINT8"),
         WindowSizes=[4],
         Strides=[stride],

@@ -68,6 +68,17 @@ def test_rows_in_any_layout(seed: int) -> None:
     assert_computed(rng, expected, compute)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.int64])
+@pytest.mark.parametrize("strides", [[1, 1], [2, 3]])
+def test_many_small_planes(dtype: type, strides: list[int]) -> None:
+    """They are put together by shuffles, in several pieces where they are large, and stored past the caches."""
+    channels = 8000 * prod(strides) // np.dtype(dtype).itemsize + 1
+    x = (np.arange(2 * channels * 143) % 251).astype(dtype).reshape(2, channels, 11, 13)
+    expected = unfolded(x, [3, 4], strides, [1, 1], [[1, 0], [2, 1]])
+    y = anydml.unfold(x, (3, 4), strides, start_padding=(1, 2), end_padding=(0, 1), device="cpu")
+    np.testing.assert_array_equal(y, expected)
+
+
 def test_windows_of_many_kinds_of_rows_have_a_kernel() -> None:
     padding = {"StartPadding": (66, 60), "EndPadding": (3, 67)}
     x = np.arange(2 * 70 * 71, dtype=np.float32).reshape(1, 2, 70, 71)

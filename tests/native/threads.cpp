@@ -471,7 +471,7 @@ std::vector<Case> cases() {
     all.push_back(gather(type, DataType::kInt32, 100, 77, 20'000));
     all.push_back(reverse(type, 5000, 77));
     all.push_back(reverse(type, 3, 300'001));
-    // Stripes of columns, columns of threads' own, and ranges of the output.
+    // Stripes of columns, columns of threads' own, and points that are sorted.
     for (const bool sets : {false, true}) {
       all.push_back(gather_or_scatter(sets, type, 3001, 301, 2999));
       all.push_back(gather_or_scatter(sets, type, 50, 9001, 70));
@@ -484,6 +484,7 @@ std::vector<Case> cases() {
     all.push_back(fold(type, 1, 3, 5000, 4));
     all.push_back(fold(type, 2, 50, 60, 9, true));
     all.push_back(fold(type, 1, 3, 5000, 4, true));
+    all.push_back(fold(type, 700, 9, 11, 3, true));
     if (type != DataType::kFloat32 && type != DataType::kFloat16) continue;
     all.push_back(value_scale(type, 301, 403));
     all.push_back(regions("ROI_POOLING", type, 40, 30, 7, {}));

@@ -1,23 +1,27 @@
 // UNFOLD row by row: each row of the output is an element of the window at all places, and those that padding
 // is under are cut off at both ends. It is for windows of which too many rows differ in what is padding to be
-// described by views, as movements are.
+// described by views, as movements are. Small planes, of which rows are short, are put together by shuffles.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/layout.h"
 #include "core/registry.h"
+#include "fold/plane_shuffles.h"
 #include "movement/copy.h"
 #include "movement/rows.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "simd/strided_copy.h"
+#include "stores/nontemporal.h"
+#include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -46,18 +50,22 @@ struct Unfolding {
 
 class UnfoldPlan final : public Plan {
  public:
-  UnfoldPlan(Unfolding unfolding, int64_t bytes, std::string description)
+  // Where the output is packed, its planes may be put together by shuffles.
+  UnfoldPlan(Unfolding unfolding, int64_t bytes, bool is_packed, std::string description)
       : Plan(std::move(description)),
         all_(std::move(unfolding)),
         bytes_(bytes),
         fill_(choose_copy_of_row(all_.item, 0, all_.row.out)),
         copy_(choose_copy_of_row(all_.item, all_.row.in, all_.row.out)),
-        is_run_(all_.row.in == all_.item && all_.row.out == all_.item) {}
+        is_run_(all_.row.in == all_.item && all_.row.out == all_.item) {
+    if (is_packed) find_shuffles();
+  }
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* const in = static_cast<const std::byte*>(inputs[0]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
     const int threads = threads_for(bytes_);
+    if (!shuffles_.is_empty()) return shuffle_planes(threads, in, out);
     const int64_t rows = steps_of(all_.loops);
     const int64_t calls = std::min(calls_for(bytes_, threads), rows);
     parallel_for(calls, threads, [&](int64_t call) {
@@ -70,7 +78,13 @@ class UnfoldPlan final : public Plan {
   }
 
  private:
-  void write_row(const LoopCursor& cursor, const std::byte* in, std::byte* out) const {
+  // The places of a row that padding is not under.
+  struct Inside {
+    int64_t begin;
+    int64_t end;
+  };
+
+  Inside inside(const LoopCursor& cursor) const {
     int64_t begin = 0;
     int64_t end = all_.row.size;
     for (size_t d = 0; d < all_.count && begin < end; ++d) {
@@ -85,10 +99,46 @@ class UnfoldPlan final : public Plan {
         end = std::clamp(behind > 0 ? divided_up(behind, window.stride) : 0, begin, end);
       }
     }
+    return {begin, end};
+  }
+
+  void write_row(const LoopCursor& cursor, const std::byte* in, std::byte* out) const {
+    const auto [begin, end] = inside(cursor);
     fill(begin, out);
     if (begin < end)
       copy(end - begin, in + (all_.begin + cursor.in() + begin * all_.row.in), out + begin * all_.row.out);
     fill(all_.row.size - end, out + end * all_.row.out);
+  }
+
+  std::span<const Loop> planes() const { return {all_.loops.data(), 2}; }
+
+  void find_shuffles() {
+    const int64_t rows = steps_of(all_.loops) / steps_of(planes());
+    const int64_t size = rows * all_.row.size * all_.item;
+    if (size > PlaneShuffles::kMostBytes) return;
+    std::vector<int64_t> from(static_cast<size_t>(size), PlaneShuffles::kZero);
+    LoopCursor cursor(all_.loops, 0);
+    for (int64_t row = 0; row < rows; ++row, cursor.advance()) {
+      const auto [begin, end] = inside(cursor);
+      for (int64_t i = begin * all_.item; i < end * all_.item; ++i) {
+        from[static_cast<size_t>(cursor.out() + i)] =
+            all_.begin + cursor.in() + i / all_.item * all_.row.in + i % all_.item;
+      }
+    }
+    shuffles_ = PlaneShuffles(from);
+  }
+
+  void shuffle_planes(int threads, const std::byte* in, std::byte* out) const {
+    const int64_t count = steps_of(planes());
+    const int64_t calls = std::min(calls_for(bytes_, threads), count);
+    parallel_for(calls, threads, [&](int64_t call) {
+      StagedWriter writer(bytes_ / 2 >= kStreamFrom);
+      int64_t number = share_begin(call, calls, count);
+      const int64_t end = share_begin(call + 1, calls, count);
+      for (LoopCursor cursor(planes(), number); number < end; ++number, cursor.advance()) {
+        shuffles_.copy(in + cursor.in(), out + cursor.out(), writer);
+      }
+    });
   }
 
   void fill(int64_t count, std::byte* out) const {
@@ -108,6 +158,7 @@ class UnfoldPlan final : public Plan {
   CopyRuns fill_;
   CopyRuns copy_;
   bool is_run_;
+  PlaneShuffles shuffles_;
 };
 
 }  // namespace
@@ -156,7 +207,8 @@ std::unique_ptr<Plan> make_unfold(const Request& request, std::string& reason) {
     }
   }
   const int64_t elements = steps_of(all.loops) * all.row.size;
-  return std::make_unique<UnfoldPlan>(std::move(all), 2 * elements * item,
+  const bool is_packed = out.strides[2] == item && out.strides[1] == out.sizes[2] * item;
+  return std::make_unique<UnfoldPlan>(std::move(all), 2 * elements * item, is_packed,
                                       "rows of windows of " + std::string(name_of(out.type)));
 }
 

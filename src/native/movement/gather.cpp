@@ -4,9 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +20,6 @@
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "simd/strided_copy.h"
-#include "stores/line_writer.h"
 #include "stores/nontemporal.h"
 #include "stores/staged_writer.h"
 
@@ -60,7 +57,8 @@ class GatherPlan final : public Plan {
     bytes_ = steps_of(before_) * steps_of(outer_) * rows_.size * row;
     is_run_ = after_.empty() && columns_.size == 1;
     packs_rows_ = is_run_ && (rows_.out == unit_ || rows_.size == 1);
-    is_long_ = is_run_ && unit_ >= kLongRow;
+    non_temporal_ = bytes_ >= kStreamFrom && packs_rows_;
+    is_long_ = is_run_ && unit_ >= long_row(non_temporal_);
     pieces_ = is_long_ ? divided_up(unit_, kLongPortion) : 1;
     at_once_ = std::clamp<int64_t>(kTurnBytes / row, 1, std::min(kIndicesAtOnce, rows_.size));
     turns_ = divided_up(rows_.size, at_once_);
@@ -93,55 +91,36 @@ class GatherPlan final : public Plan {
   };
 
   void copy_parts(int64_t first, int64_t last, const Tensors& tensors) const {
-    const bool non_temporal = bytes_ >= kStreamFrom && packs_rows_;
     int64_t offsets[kIndicesAtOnce];
     int64_t resolved = -1;
-    {
-      StagedWriter staged(non_temporal && !is_long_);
-      std::optional<LineWriter> lines;
-      const std::byte* next = nullptr;
-      for (int64_t part = first; part < last; ++part) {
-        const int64_t piece = part % pieces_;
-        const int64_t turn = part / pieces_ % turns_;
-        const int64_t those = part / (pieces_ * turns_);
-        const int64_t outer_steps = steps_of(outer_);
-        const LoopCursor outer(outer_, those % outer_steps);
-        const LoopCursor before(before_, those / outer_steps);
-        const int64_t begin = turn * at_once_;
-        const int64_t count = std::min(at_once_, rows_.size - begin);
-        const int64_t which = part / pieces_ % (turns_ * outer_steps);
-        if (which != resolved) {
-          std::fill_n(offsets, count, 0);
-          add_offsets_(rows_, count, axis_, tensors.indices + outer.in() + begin * rows_.in, offsets);
-          resolved = which;
-        }
-        const std::byte* const in = tensors.in + before.in();
-        std::byte* const out = tensors.out + before.out() + outer.out() + begin * rows_.out;
-        if (!is_run_) {
-          copy_nests(offsets, count, in, out);
-        } else if (!is_long_) {
-          copy_rows(offsets, count, begin, in, out, staged);
-        } else {
-          const int64_t from = piece * kLongPortion;
-          const int64_t size = std::min(kLongPortion, unit_ - from);
-          for (int64_t i = 0; i < count; ++i) {
-            std::byte* const to = out + i * rows_.out + from;
-            const std::byte* const source = in + offsets[i] + from;
-            if (!non_temporal) {
-              std::memcpy(to, source, static_cast<size_t>(size));
-              continue;
-            }
-            const int64_t ahead = size < kLongPortion ? i + kBytesAhead / size + 1 : i + 1;
-            const std::byte* const later = ahead < count ? in + offsets[ahead] + from : source;
-            prefetch_line(later + size - 1);
-            if (to != next) lines.emplace(to);
-            lines->append(source, size, later);
-            next = to + size;
-          }
-        }
+    StagedWriter staged(non_temporal_ && !is_long_);
+    LongRows rows(non_temporal_ && is_long_);
+    for (int64_t part = first; part < last; ++part) {
+      const int64_t piece = part % pieces_;
+      const int64_t turn = part / pieces_ % turns_;
+      const int64_t those = part / (pieces_ * turns_);
+      const int64_t outer_steps = steps_of(outer_);
+      const LoopCursor outer(outer_, those % outer_steps);
+      const LoopCursor before(before_, those / outer_steps);
+      const int64_t begin = turn * at_once_;
+      const int64_t count = std::min(at_once_, rows_.size - begin);
+      const int64_t which = part / pieces_ % (turns_ * outer_steps);
+      if (which != resolved) {
+        std::fill_n(offsets, count, 0);
+        add_offsets_(rows_, count, axis_, tensors.indices + outer.in() + begin * rows_.in, offsets);
+        resolved = which;
+      }
+      const std::byte* const in = tensors.in + before.in();
+      std::byte* const out = tensors.out + before.out() + outer.out() + begin * rows_.out;
+      if (!is_run_) {
+        copy_nests(offsets, count, in, out);
+      } else if (!is_long_) {
+        copy_rows(offsets, count, begin, in, out, staged);
+      } else {
+        const int64_t from = piece * kLongPortion;
+        rows.copy(offsets, count, std::min(kLongPortion, unit_ - from), rows_.out, in + from, out + from);
       }
     }
-    if (non_temporal && is_long_) stream_fence();
   }
 
   // `number` is that of the first index.
@@ -192,6 +171,7 @@ class GatherPlan final : public Plan {
   int64_t next_ = 0;  // from what the indices are of to what they are of next, where that is behind it
   bool is_run_;       // what an index stands for, in both tensors
   bool packs_rows_;   // the output
+  bool non_temporal_;
   bool is_long_;
   int64_t pieces_;  // of a run
   int64_t at_once_;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,10 +12,11 @@
 #include "core/registry.h"
 #include "movement/copy.h"
 #include "movement/indices.h"
-#include "movement/own_points.h"
 #include "movement/points.h"
 #include "movement/prefetched_rows.h"
 #include "movement/rows.h"
+#include "movement/scattered_units.h"
+#include "movement/sorted_points.h"
 #include "movement/tuning.h"
 #include "movement/view.h"
 #include "platform/isa.h"
@@ -70,10 +70,10 @@ class GatherPlan final : public Plan {
       : Plan(std::move(description)), work_(std::move(work)) {
     const Slice& slice = work_.slice;
     is_packed_ = slice.is_run() && work_.points.listed_step() == slice.unit();
-    is_long_ = slice.is_run() && slice.unit() >= kLongRow;
+    non_temporal_ =
+        is_packed_ && !work_.points.has_stripes() && work_.points.count() * slice.bytes() >= kStreamFrom;
+    is_long_ = slice.is_run() && slice.unit() >= long_row(non_temporal_);
     pieces_ = is_long_ ? divided_up(slice.unit(), kLongPortion) : 1;
-    non_temporal_ = is_packed_ && !is_long_ && !work_.points.has_stripes() &&
-                    work_.points.count() * slice.bytes() >= kStreamFrom;
     prefetches_ = !work_.points.have_rows() && are_prefetched(slice.unit(), table);
     copy_at_ = choose_copy_at(slice.unit());
   }
@@ -92,12 +92,12 @@ class GatherPlan final : public Plan {
     const auto* const indices = static_cast<const std::byte*>(inputs[1]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
     parallel_for(calls, threads, [&](int64_t call) {
-      StagedWriter staged(non_temporal_);
+      Writers writers{StagedWriter(non_temporal_ && !is_long_), LongRows(non_temporal_ && is_long_)};
       const auto table = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(table_bytes()));
       const int64_t last = share_begin(call + 1, calls, parts);
       for (int64_t part = share_begin(call, calls, parts); part < last; ++part) {
         if (!work_.points.has_stripes()) {
-          copy_block(work_.points, part / pieces_, part % pieces_, in, indices, out, staged);
+          copy_block(work_.points, part / pieces_, part % pieces_, in, indices, out, writers);
           continue;
         }
         Runs rows;
@@ -105,39 +105,44 @@ class GatherPlan final : public Plan {
         const Points points = work_.points.stripe(part, rows, first_row);
         copy_runs_of_any_size(rows, in + first_row, table.get());
         for (int64_t block = 0; block < points.blocks(); ++block) {
-          copy_block(points, block, 0, table.get(), indices, out, staged);
+          copy_block(points, block, 0, table.get(), indices, out, writers);
         }
       }
     });
   }
 
  private:
+  // Of a thread.
+  struct Writers {
+    StagedWriter staged;
+    LongRows rows;
+  };
+
   int64_t table_bytes() const { return work_.points.has_stripes() ? work_.points.stripe_bytes() : 0; }
 
   void copy_block(const Points& points, int64_t number, int64_t piece, const std::byte* in,
-                  const std::byte* indices, std::byte* out, StagedWriter& staged) const {
+                  const std::byte* indices, std::byte* out, Writers& writers) const {
     int64_t offsets[kIndicesAtOnce];
     const Block block = points.resolve(number, indices, offsets);
     points.prefetch_next(block, in);
     for (int64_t run = 0; run < block.runs; ++run) {
       std::byte* const to = out + block.listed + run * block.next_run;
-      copy(offsets + run * block.count, block.count, piece, in, to, staged);
+      copy(offsets + run * block.count, block.count, piece, in, to, writers);
     }
   }
 
   void copy(const int64_t* offsets, int64_t count, int64_t piece, const std::byte* in, std::byte* out,
-            StagedWriter& staged) const {
+            Writers& writers) const {
     const int64_t unit = work_.slice.unit();
     const int64_t step = work_.points.listed_step();
     if (is_long_) {
       const int64_t from = piece * kLongPortion;
-      const auto size = static_cast<size_t>(std::min(kLongPortion, unit - from));
-      for (int64_t i = 0; i < count; ++i) std::memcpy(out + i * step + from, in + offsets[i] + from, size);
+      writers.rows.copy(offsets, count, std::min(kLongPortion, unit - from), step, in + from, out + from);
     } else if (is_packed_) {
       const int64_t portion = kPortion / unit;
       for (int64_t begin = 0; begin < count; begin += portion) {
         const int64_t size = std::min(portion, count - begin);
-        std::byte* const to = staged.reserve(out + begin * unit, size * unit);
+        std::byte* const to = writers.staged.reserve(out + begin * unit, size * unit);
         if (prefetches_) {
           copy_prefetched(copy_at_, offsets, count, begin, size, unit, in, to);
         } else {
@@ -158,58 +163,20 @@ class GatherPlan final : public Plan {
   CopyAt copy_at_;
 };
 
-// A scatter: units that lie at one step go where offsets point to.
-using CopyTo = void (*)(const int64_t* offsets, int64_t count, int64_t step, const std::byte* from,
-                        std::byte* to);
-
-// Prefetches into the first cache.
-ANYDML_INLINE void prefetch_for_store([[maybe_unused]] const std::byte* to) {
-#if defined(__GNUC__)
-  __builtin_prefetch(to, 1, 3);
-#endif
-}
-
-// What is stored to is prefetched where no cache has it yet, as stores leave a processor in their order, and
-// wait for each other's lines.
-template <class T, bool kPrefetches>
-void copy_to(const int64_t* offsets, int64_t count, int64_t step, const std::byte* from, std::byte* to) {
-  int64_t i = 0;
-  if (!kPrefetches && step == sizeof(T)) {
-#pragma GCC unroll 8
-    for (; i < count; ++i) store(to + offsets[i], load<T>(from + i * static_cast<int64_t>(sizeof(T))));
-    return;
-  }
-  for (; i + kRowsAhead < count; ++i) {
-    prefetch_for_store(to + offsets[i + kRowsAhead]);
-    store(to + offsets[i], load<T>(from + i * step));
-  }
-  for (; i < count; ++i) store(to + offsets[i], load<T>(from + i * step));
-}
-
-// Null where a unit is no element.
-CopyTo choose_copy_to(int64_t unit, bool prefetches) {
-  switch (unit) {
-    case 1:
-      return prefetches ? copy_to<uint8_t, true> : copy_to<uint8_t, false>;
-    case 2:
-      return prefetches ? copy_to<uint16_t, true> : copy_to<uint16_t, false>;
-    case 4:
-      return prefetches ? copy_to<uint32_t, true> : copy_to<uint32_t, false>;
-    case 8:
-      return prefetches ? copy_to<uint64_t, true> : copy_to<uint64_t, false>;
-    default:
-      return nullptr;
-  }
-}
+// The offsets that points may have.
+struct Range {
+  int64_t first;
+  int64_t size;
+};
 
 // Copies the input, and then the updates, each thread those of its own steps of a loop whose points never
-// meet, or those that fall into its own range of the output: so the last of several to one place counts.
+// meet, or those that were sorted into a part of the output: so the last of several to one place counts.
 class ScatterPlan final : public Plan {
  public:
   ScatterPlan(std::unique_ptr<Plan> copy, Work work, Range range, std::string description)
       : Plan(std::move(description)), copy_(std::move(copy)), work_(std::move(work)), range_(range) {
     if (work_.slice.is_run()) {
-      copy_to_ = choose_copy_to(work_.slice.unit(), !work_.points.have_rows());
+      functions_ = choose_scatter(work_.slice.unit());
     }
     is_short_run_ = work_.slice.is_run() && work_.slice.unit() < kLongRow;
   }
@@ -226,14 +193,11 @@ class ScatterPlan final : public Plan {
     auto* const out = static_cast<std::byte*>(outputs[0]);
     const int threads = threads_for(work_.bytes);
     if (work_.points.has_stripes()) return set_stripes(threads, indices, updates, out);
-    const int64_t loop = threads == 1 ? -1 : work_.points.free_loop(threads);
+    if (threads == 1) return set(work_.points, indices, updates, out);
+    const int64_t loop = work_.points.free_loop(threads);
+    if (loop < 0 && is_sorted(threads)) return set_sorted(threads, indices, updates, out);
+    if (loop < 0) return set(work_.points, indices, updates, out);
     parallel_for(threads, threads, [&](int64_t part) {
-      if (threads == 1) return set(work_.points, indices, updates, out);
-      if (loop < 0) {
-        const int64_t first = share_begin(part, threads, range_.size);
-        const int64_t last = share_begin(part + 1, threads, range_.size);
-        return set_own({range_.first + first, last - first}, indices, updates, out);
-      }
       const int64_t size = work_.points.size_of_loop(loop);
       const Points own =
           work_.points.part(loop, share_begin(part, threads, size), share_begin(part + 1, threads, size));
@@ -275,8 +239,11 @@ class ScatterPlan final : public Plan {
   }
 
   void set_run(std::span<const int64_t> offsets, int64_t step, const std::byte* from, std::byte* out) const {
-    if (copy_to_ != nullptr) {
-      return copy_to_(offsets.data(), static_cast<int64_t>(offsets.size()), step, from, out);
+    if (functions_.copy_to != nullptr) {
+      return functions_.copy_to(
+          offsets.data(),
+          {static_cast<int64_t>(offsets.size()), step, work_.slice.unit(), !work_.points.have_rows()}, from,
+          out);
     }
     const int64_t unit = work_.slice.unit();
     for (size_t i = 0; i < offsets.size(); ++i, from += step) {
@@ -286,22 +253,41 @@ class ScatterPlan final : public Plan {
     }
   }
 
-  // Of all points those that fall into a range.
-  void set_own(Range range, const std::byte* indices, const std::byte* updates, std::byte* out) const {
+  // Whether so many threads take less time to sort points, and then to copy, than one does to copy.
+  bool is_sorted(int threads) const {
+    return threads >= kSortingThreads || work_.slice.bytes() >= kLine || range_.size >= kSortedTable;
+  }
+
+  // Some points for each thread at a time.
+  void set_sorted(int threads, const std::byte* indices, const std::byte* updates, std::byte* out) const {
     const Points& points = work_.points;
-    const int64_t prefetched = is_short_run_ ? work_.slice.unit() : 0;
-    int64_t offsets[kIndicesAtOnce];
-    OwnPoints own(range);
-    const auto copy = [this](const std::byte* from, std::byte* to) { copy_slice(from, to); };
-    for (int64_t number = 0; number < points.blocks() && !is_cancelled(); ++number) {
-      const Block block = points.resolve(number, indices, offsets);
-      for (int64_t run = 0; run < block.runs; ++run) {
-        own.add({offsets + run * block.count, static_cast<size_t>(block.count)},
-                block.listed + run * block.next_run, points.listed_step());
-      }
-      if (own.is_full()) own.copy_all(prefetched, updates, out, copy);
+    const Parts parts(range_.first, range_.size);
+    const int64_t blocks = points.blocks();
+    const int64_t at_once = std::min(divided_up(blocks, threads), kSortedBlocks);
+    std::vector<SortedPoints> sorted(static_cast<size_t>(threads));
+    for (SortedPoints& each : sorted) each.reserve(at_once);
+    for (int64_t begin = 0; begin < blocks && !is_cancelled(); begin += threads * at_once) {
+      parallel_for(threads, threads, [&](int64_t i) {
+        const int64_t first = std::min(begin + i * at_once, blocks);
+        const int64_t last = std::min(first + at_once, blocks);
+        sorted[static_cast<size_t>(i)].sort(points, parts, first, last, indices);
+      });
+      parallel_for(parts.count(), threads, [&](int64_t part) {
+        for (const SortedPoints& each : sorted) copy_part(each.of_part(part), updates, out);
+      });
     }
-    own.copy_all(prefetched, updates, out, copy);
+  }
+
+  void copy_part(std::span<const SortedPoint> points, const std::byte* from, std::byte* to) const {
+    const int64_t unit = work_.slice.unit();
+    if (functions_.copy_sorted != nullptr) return functions_.copy_sorted(points, unit, from, to);
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (is_short_run_ && i + kRowsAhead < points.size()) {
+        prefetch_lines(from + points[i + kRowsAhead].from, unit);
+        prefetch_lines(to + points[i + kRowsAhead].to, unit);
+      }
+      copy_slice(from + points[i].from, to + points[i].to);
+    }
   }
 
   void copy_slice(const std::byte* from, std::byte* to) const {
@@ -315,7 +301,7 @@ class ScatterPlan final : public Plan {
   std::unique_ptr<Plan> copy_;
   Work work_;
   Range range_;  // of all offsets
-  CopyTo copy_to_ = nullptr;
+  ScatterFunctions functions_{nullptr, nullptr};
   bool is_short_run_;
 };
 

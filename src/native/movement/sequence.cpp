@@ -12,6 +12,8 @@
 #include "platform/isa.h"
 #include "simd/bits_as.h"
 #include "simd/convert.h"
+#include "simd/unaligned.h"
+#include "simd/vector.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -20,6 +22,8 @@ namespace {
 struct Sequence {
   int64_t start;
   int64_t delta;
+  // i * delta, of integers of the output's size.
+  alignas(64) std::byte steps[kConvertedAtOnce * 8];
 };
 
 // Writes the elements from `first` on, as many as are converted at once.
@@ -28,60 +32,71 @@ using Count = void (*)(const Sequence& sequence, int64_t first, std::byte* to);
 // start + i * delta, modulo 2^n
 template <class T>
 void count_integers(const Sequence& sequence, int64_t first, std::byte* to) {
-  const auto delta = static_cast<T>(sequence.delta);
-  const auto start = static_cast<T>(static_cast<T>(sequence.start) + static_cast<T>(first) * delta);
-  T numbers[kConvertedAtOnce];
-  for (int64_t i = 0; i < kConvertedAtOnce; ++i) {
-    numbers[i] = static_cast<T>(start + static_cast<T>(i) * delta);
+  constexpr auto kSize = static_cast<int64_t>(sizeof(T));
+  const auto start = static_cast<T>(static_cast<uint64_t>(sequence.start) +
+                                    static_cast<uint64_t>(first) * static_cast<uint64_t>(sequence.delta));
+#if defined(ANYDML_VECTORS)
+  for (int64_t i = 0; i < kConvertedAtOnce * kSize; i += kVectorBytes) {
+    store_vector(to + i, load_vector<Vector<T>>(sequence.steps + i) + broadcast(start));
   }
-  std::memcpy(to, numbers, sizeof(numbers));
+#else
+  for (int64_t i = 0; i < kConvertedAtOnce; ++i) {
+    store(to + i * kSize, static_cast<T>(start + load<T>(sequence.steps + i * kSize)));
+  }
+#endif
 }
 
-void count_doubles(const Sequence& sequence, int64_t first, std::byte* to) {
+template <class T>
+Count integers(Sequence& sequence) {
+  for (int64_t i = 0; i < kConvertedAtOnce; ++i) {
+    store(sequence.steps + i * static_cast<int64_t>(sizeof(T)),
+          static_cast<T>(static_cast<uint64_t>(i) * static_cast<uint64_t>(sequence.delta)));
+  }
+  return count_integers<T>;
+}
+
+// Likewise of floats, in double precision and rounded once.
+template <class T>
+void count_floats(const Sequence& sequence, int64_t first, std::byte* to) {
   const auto start = bits_as<double>(sequence.start);
   const auto delta = bits_as<double>(sequence.delta);
   const auto begin = static_cast<double>(first);
-  double numbers[kConvertedAtOnce];
-  for (int32_t i = 0; i < kConvertedAtOnce; ++i) numbers[i] = start + (begin + i) * delta;
+  for (int32_t i = 0; i < kConvertedAtOnce; ++i) {
+    store(to + i * static_cast<int64_t>(sizeof(T)), static_cast<T>(start + (begin + i) * delta));
+  }
   // Whatever the step is.
-  if (first == 0) numbers[0] = start;
-  std::memcpy(to, numbers, sizeof(numbers));
-}
-
-void count_singles(const Sequence& sequence, int64_t first, std::byte* to) {
-  std::byte numbers[kConvertedAtOnce * sizeof(double)];
-  count_doubles(sequence, first, numbers);
-  convert<float, double>(numbers, to, 1);
+  if (first == 0) store(to, static_cast<T>(start));
 }
 
 void count_halves(const Sequence& sequence, int64_t first, std::byte* to) {
   std::byte numbers[kConvertedAtOnce * sizeof(double)];
   std::byte singles[kConvertedAtOnce * sizeof(float)];
-  count_doubles(sequence, first, numbers);
+  count_floats<double>(sequence, first, numbers);
   convert_for_halves<double>(numbers, singles, 1);
   narrow_to_halves(singles, to, 1);
 }
 
-Count choose_count(DataType type) {
+// Null for what is no type of numbers.
+Count choose_count(DataType type, Sequence& sequence) {
   switch (type) {
     case DataType::kFloat16:
       return count_halves;
     case DataType::kFloat32:
-      return count_singles;
+      return count_floats<float>;
     case DataType::kFloat64:
-      return count_doubles;
+      return count_floats<double>;
     default:
       break;
   }
   switch (size_of(type)) {
     case 1:
-      return count_integers<uint8_t>;
+      return integers<uint8_t>(sequence);
     case 2:
-      return count_integers<uint16_t>;
+      return integers<uint16_t>(sequence);
     case 4:
-      return count_integers<uint32_t>;
+      return integers<uint32_t>(sequence);
     case 8:
-      return count_integers<uint64_t>;
+      return integers<uint64_t>(sequence);
     default:
       return nullptr;
   }
@@ -89,7 +104,7 @@ Count choose_count(DataType type) {
 
 class SequencePlan final : public Plan {
  public:
-  SequencePlan(const Layout& out, Sequence sequence, Count count, std::string description)
+  SequencePlan(const Layout& out, const Sequence& sequence, Count count, std::string description)
       : Plan(std::move(description)),
         sequence_(sequence),
         count_(count),
@@ -123,12 +138,12 @@ class SequencePlan final : public Plan {
 
 std::unique_ptr<Plan> make_fill_value_sequence(const Request& request, std::string& reason) {
   const Layout& out = tensor(request.outputs, 0);
-  const Count count = choose_count(out.type);
+  Sequence sequence{request.attributes.integer("Start"), request.attributes.integer("Delta"), {}};
+  const Count count = choose_count(out.type, sequence);
   if (count == nullptr) {
     reason = "no sequence of " + std::string(name_of(out.type));
     return nullptr;
   }
-  const Sequence sequence{request.attributes.integer("Start"), request.attributes.integer("Delta")};
   return std::make_unique<SequencePlan>(out, sequence, count,
                                         "sequence of " + std::string(name_of(out.type)));
 }

@@ -24,6 +24,9 @@ namespace {
 
 // What an element of the output is worth in bytes that are copied.
 constexpr int64_t kBytesOfOutput = 64;
+// Rows that are converted before they are compared: a wide load of what two narrow stores have just written
+// waits until they have left the processor.
+constexpr int64_t kRowsAtOnce = 16;
 constexpr double kFarthest = 4503599627370496;  // 2^52
 
 // From its first element to before its last one.
@@ -71,7 +74,7 @@ void bins_of(double first, double last, int64_t size, int64_t count, std::vector
 struct State {
   std::vector<Bin> rows;
   std::vector<Bin> columns;
-  std::vector<float> row;
+  Patch patch;
   std::vector<float> largest;  // of each column
 };
 
@@ -102,21 +105,20 @@ void pool_plane(const Shape& shape, State& state, const Plane& plane, std::byte*
     right = std::max(right, bin.end);
   }
   const int64_t width = std::max<int64_t>(right - left, 0);
-  state.row.resize(static_cast<size_t>(width));
   state.largest.resize(static_cast<size_t>(width));
   const bool is_packed = std::is_same_v<T, float> && plane.column == sizeof(T);
   for (const Bin& rows : state.rows) {
     const bool is_empty = rows.begin >= rows.end || width == 0;
     float* const largest = state.largest.data();
     std::fill_n(largest, width, kLeast);
-    for (int64_t i = rows.begin; i < rows.end && !is_empty; ++i) {
-      const std::byte* from = plane.at(i, left);
-      if (!is_packed) {
-        load_row<T>(from, plane.column, width, state.row.data());
-        from = reinterpret_cast<const std::byte*>(state.row.data());
-      }
-      for (int64_t j = 0; j < width; ++j) {
-        largest[j] = larger(load<float>(from + j * static_cast<int64_t>(sizeof(float))), largest[j]);
+    for (int64_t first = rows.begin; first < rows.end && !is_empty; first += kRowsAtOnce) {
+      const int64_t last = std::min(rows.end, first + kRowsAtOnce);
+      if (!is_packed) state.patch.template assign<T>(plane, first, last - 1, left, right - 1);
+      for (int64_t i = first; i < last; ++i) {
+        const std::byte* const from = is_packed ? plane.at(i, left) : state.patch.row(i);
+        for (int64_t j = 0; j < width; ++j) {
+          largest[j] = larger(load<float>(from + j * static_cast<int64_t>(sizeof(float))), largest[j]);
+        }
       }
     }
     std::byte* to = out;

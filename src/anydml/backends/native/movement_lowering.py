@@ -230,6 +230,8 @@ _MOST_PARTS = 4096
 _ROW = 16
 """Places of a row from which on a window with steps is copied row by row, by `fold/unfold.cpp`, rather than as
 segments of single elements."""
+_LINE, _PLANE = 64, 16 << 10
+"""Bytes below which rows are short, and up to which windows of a plane are put together by shuffles there."""
 
 
 def _unfold(desc: Any) -> list[Part] | None:
@@ -237,8 +239,13 @@ def _unfold(desc: Any) -> list[Part] | None:
     batch, channels, *sizes = desc.InputTensor.Sizes
     blocks = blocks_of(desc)
     strides = desc.InputTensor.Strides
-    if desc.Strides[-1] > 1 and blocks[-1] >= _ROW and (strides is None or strides[-1] == 1):
-        return None
+    if strides is None or strides[-1] == 1:
+        if desc.Strides[-1] > 1 and blocks[-1] >= _ROW:
+            return None
+        item = DTYPES[desc.OutputTensor.DataType].itemsize
+        is_short = desc.Strides[-1] > 1 or blocks[-1] * item < _LINE
+        if is_short and 16 < prod(desc.WindowSizes) * prod(blocks) * item <= _PLANE:
+            return None
     windows = zip(sizes, desc.WindowSizes, desc.Strides, desc.Dilations, desc.StartPadding, blocks, strict=True)
     each = [_taps(*window) for window in windows]
     if prod(map(len, each)) > _MOST_PARTS:
