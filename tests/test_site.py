@@ -429,3 +429,6 @@ def test_charts_tell_what_one_points_at(browser: Browser) -> None:
     assert re.search(r"times as long as a copy|the limit is", told)
     titles = [each.get_attribute("textContent") for each in chart.find_elements(By.CSS_SELECTOR, ".point title")]
     assert told in titles
+    # Names stand left of the axis, whole.
+    cut = "[...document.querySelectorAll('figure.chart text.case')].filter((each) => each.getBBox().x < 0)"
+    assert browser.run(f"return {cut}.map((each) => each.textContent)") == []
