@@ -306,7 +306,7 @@ class Graph:
         """A copy, packed or as a desc has it. Before level 4.1 no operator copies 64 bits, but each copies twice 32."""
         kind, identity = x.tensor.DataType, spec("ELEMENT_WISE_IDENTITY").desc
         if kind.bits < 64 or self.device.feature_level >= FeatureLevel.LEVEL_4_1:
-            members = {} if lying is None else {"OutputTensor": lying}
+            members: dict[str, Any] = {} if lying is None else {"OutputTensor": lying}
             return self.operator(identity, InputTensor=x, **members)[0]
         halves = x.reinterpret(TensorDataType.UINT32, *_as_pairs(x.tensor))
         if lying is None:
