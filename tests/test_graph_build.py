@@ -300,7 +300,7 @@ def test_the_picture_of_a_graph() -> None:
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.int32])
 def test_views_of_64_bits_are_outputs_at_every_level(level: str, dtype: Any) -> None:
     """Of levels before 4.1 no operator copies them as they are."""
-    numbers = np.arange(6).reshape(1, 1, 2, 3).astype(dtype) + dtype(2**30) * dtype(3)
+    numbers = np.arange(6).reshape(1, 1, 2, 3).astype(dtype) + dtype(np.iinfo(dtype).max // 3)
     graph = Graph(Device(DEVICE.name, level))
     given = graph.input(numbers)
     column = graph.input(
