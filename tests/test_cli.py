@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
+import sys
+from importlib import import_module
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -248,3 +250,18 @@ def test_check_for_machines(anydml_: Any) -> None:
             "hresult": "DXGI_ERROR_UNSUPPORTED",
         }
     ]
+
+
+@pytest.mark.parametrize("command", ["run", "check", "compare", "draw", "bench"])
+def test_onnx_models_where_nothing_reads_them(anydml_: Any, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    """What to install is said, whatever is done with a model."""
+    for name in [each for each in sys.modules if each.partition(".")[0] == "onnx" or each.startswith("anydml.onnx")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    monkeypatch.setattr("anydml.cli.onnx_models.find_spec", lambda name: None)
+    code, out, err = anydml_(command, *["--graph"] * (command == "draw"), "model.onnx")
+    assert code == 2
+    assert "found no package 'onnx'" in out + err
+    assert (out + err).endswith("pip install 'anydml[onnx]'\n")
+    with pytest.raises(ModuleNotFoundError, match=re.escape("pip install 'anydml[onnx]'")):
+        import_module("anydml.onnx")

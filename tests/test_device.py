@@ -368,3 +368,10 @@ def test_threads_dispatch_an_initializer_once() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(dispatch, range(64))) == 1
+
+
+def test_a_device_has_the_methods_that_users_call_alone() -> None:
+    """Which kernel serves an operator is what the package asks itself, not they."""
+    methods = {"check_feature_support", "compile_graph", "compile_operator", "create_binding_table", "create_operator"}
+    methods |= {"create_operator_initializer", "dispatch"}
+    assert {name for name in dir(Device) if not name.startswith("_")} == methods

@@ -20,6 +20,7 @@ from anydml import (
     DML_GEMM_OPERATOR_DESC,
     DML_JOIN_OPERATOR_DESC,
     DML_SPLIT_OPERATOR_DESC,
+    Device,
     DMLError,
     Expression,
     Graph,
@@ -31,6 +32,7 @@ from anydml.core.strided_layout import DATA_TYPES, DTYPES
 from anydml.draw import draw_graph
 from cases import tensor
 from graph_descs import DEVICE, X, negated, x
+from harness import assert_same
 
 pytestmark = pytest.mark.gpu
 
@@ -292,3 +294,23 @@ def test_the_picture_of_a_graph() -> None:
     assert "inputs[1]" not in texts
     assert sum(" us" in str(text) or " ms" in str(text) for text in texts) == 1
     assert draw_graph(compiled) == draw_graph(compiled)
+
+
+@pytest.mark.parametrize("level", ["2.1", "4.0", "4.1", "6.4"])
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.int32])
+def test_views_of_64_bits_are_outputs_at_every_level(level: str, dtype: Any) -> None:
+    """Of levels before 4.1 no operator copies them as they are."""
+    numbers = np.arange(6).reshape(1, 1, 2, 3).astype(dtype) + dtype(np.iinfo(dtype).max // 3)
+    graph = Graph(Device(DEVICE.name, level))
+    given = graph.input(numbers)
+    column = graph.input(
+        DML_BUFFER_TENSOR_DESC(DataType=DATA_TYPES[np.dtype(dtype)], Sizes=(1, 1, 3, 1), Strides=(9, 9, 3, 1))
+    )
+    ends = {"turned": given.transpose(0, 1, 3, 2), "same": given, "column": column}
+    strided = np.lib.stride_tricks.as_strided(
+        numbers, (1, 1, 3, 1), tuple(numbers.itemsize * each for each in (0, 0, 2, 1))
+    )
+    found = graph.compile(ends)(numbers, strided)
+    assert_same(found["turned"], np.ascontiguousarray(numbers.transpose(0, 1, 3, 2)))
+    assert_same(found["same"], numbers)
+    np.testing.assert_array_equal(found["column"], strided)

@@ -47,7 +47,23 @@ def test_loads_one_family_for_one_operator(name: str) -> None:
     assert run_python(f"import sys, anydml; anydml.{name}; {families}").split() == ["anydml.operators.specs.join"]
 
 
-@pytest.mark.parametrize("name", ["Device", "DML_BINDING_PROPERTIES", "device", "runtime", "__version__"])
+@pytest.mark.parametrize("name", ["Device", "DML_BINDING_PROPERTIES", "device", "draw", "runtime", "__version__"])
 def test_what_is_loaded_on_first_use_is_there(name: str) -> None:
     """By itself, in a process that has used nothing else."""
     assert run_python(f"import anydml; print(repr(anydml.{name}))").strip() == repr(getattr(anydml, name))
+
+
+def test_a_module_that_takes_another_package_says_which() -> None:
+    """And is absent, as attributes are, where that package is."""
+    code = """if True:
+        import sys, anydml
+        sys.modules["onnx"] = None
+        print(hasattr(anydml, "onnx"))
+        try:
+            anydml.onnx
+        except AttributeError as problem:
+            print(problem)
+        """
+    is_there, told = run_python(code).splitlines()
+    assert is_there == "False"
+    assert told.endswith("pip install 'anydml[onnx]'")

@@ -325,6 +325,23 @@ def test_filters_of_one_tap(groups: int, engine: str) -> None:
         np.testing.assert_array_equal(out, total)
 
 
+@pytest.mark.usefixtures("processor")
+@pytest.mark.parametrize("padding", [(0, 0), (0, 1), (0, 70), (3, 0)])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_filters_of_one_tap_on_lines_with_padding(padding: tuple[int, int], engine: str) -> None:
+    """A line's places are columns of a matrix, but for those that lie past its end."""
+    random = np.random.default_rng(11)
+    x, w = drawn(random, (2, 6, 1, 67), np.uint8), drawn(random, (9, 6, 1, 1), np.int8)
+    start, end = padding
+    numbers = {"start_padding": (0, start), "end_padding": (0, end)}
+    total = exact_convolution(x, 4, w, 0, 1, numbers)
+    assert total.shape == (2, 9, 1, 67 + start + end)
+    last = np.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    for each in (x, last, x[..., ::-1].copy()[..., ::-1]):
+        y = anydml.convolution_integer(each, w, 4, device=engine, **numbers)
+        np.testing.assert_array_equal(y, total)
+
+
 @pytest.mark.parametrize("dtype", BYTES)
 @pytest.mark.parametrize("real", [np.float32, np.float16])
 @pytest.mark.parametrize("engine", ENGINES)

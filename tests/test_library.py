@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -187,17 +189,53 @@ def test_a_forked_child_computes_too() -> None:
 
 
 def test_less_than_single_precision_is_undone_for_a_call(torch: Any) -> None:
-    from anydml.backends.torch.lowering import dense
+    from anydml.backends.torch.lowering.precision import SINGLE_PRECISION
 
     allowed = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("medium")
     try:
-        with dense.single_precision():
+        with SINGLE_PRECISION:
             assert torch.backends.mkldnn.matmul.fp32_precision == "ieee"
         assert torch.get_float32_matmul_precision() == "medium"
         assert torch.backends.mkldnn.matmul.fp32_precision == "bf16"
     finally:
         torch.set_float32_matmul_precision(allowed)
+
+
+def test_threads_undo_less_than_single_precision_together(torch: Any) -> None:
+    """One that leaves first takes nothing from one that is still in, and the last one gives back what was allowed."""
+    from anydml.backends.torch.lowering.precision import Undone
+
+    setting = SimpleNamespace(precision="bf16")
+    undone = Undone((setting, "precision", ("ieee", "none")))
+    first_has_left = threading.Event()
+    seen = []
+
+    def second() -> None:
+        with undone:
+            second_is_in.set()
+            first_has_left.wait(30)
+            seen.append(setting.precision)
+
+    second_is_in = threading.Event()
+    with undone:
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert second_is_in.wait(30)
+    first_has_left.set()
+    thread.join()
+    assert seen == ["ieee"]
+    assert setting.precision == "bf16"
+    # Allowed by the process while a thread is in: not for the next one, and given back.
+    with undone:
+        setting.precision = "tf32"
+        with undone:
+            assert setting.precision == "ieee"
+    assert setting.precision == "tf32"
+    setting.precision = "none"
+    with undone:
+        assert setting.precision == "none"
+    assert setting.precision == "none"
 
 
 # What is prepared for a filter that stays

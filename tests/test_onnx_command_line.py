@@ -168,6 +168,23 @@ def test_check_names_each_node_and_the_level_that_takes_it(anydml_: Any, tmp_pat
     assert last == f"{model}: 4 nodes, 4 refused at feature level 2.1"
 
 
+@pytest.mark.parametrize("level", ["1.0", "2.0", "2.1"])
+def test_check_says_which_levels_have_no_graphs(anydml_: Any, tmp_path: Path, level: str) -> None:
+    """Their devices take single operators, which does not count as a node that is refused."""
+    import onnx
+
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    model = saved(tmp_path, "relu.onnx", model_of([node], [value("x", [1, 1, 2, 3])], [value("y", [1, 1, 2, 3])]))
+    code, out, _ = anydml_("check", model, "--feature-level", level)
+    said = f"the model: found a graph at feature level {level}, expected feature level 2.1 or higher (G8)"
+    if level == "2.1":
+        said = "no violations at feature level 2.1"
+    assert (code, out) == (
+        int(level < "2.1"),
+        f"{model}: {said}\n{model}: 1 nodes, 0 refused at feature level {level}\n",
+    )
+
+
 def test_check_goes_on_behind_a_node_that_no_level_takes(anydml_: Any, tmp_path: Path) -> None:
     model = saved(tmp_path, "words.onnx", with_words())
     code, out, _ = anydml_("check", model, "--json", "--feature-level", "6.0")

@@ -18,6 +18,7 @@ import anydml
 import anydml.onnx
 from anydml import DMLError
 from anydml.onnx import backend
+from onnx_samples import model_of, value
 
 X = np.array([[1, -2, 3], [0, 5, -6]], np.float32)
 
@@ -208,3 +209,20 @@ def test_what_is_fed_and_asked_for_wrongly_has_a_remedy() -> None:
     assert "found str 'y', expected a list of names (N3). Write ['y']" in refused(
         lambda: ready.run("y", {"x": X}), "(N3)"
     )
+
+
+@pytest.mark.parametrize("level", ["4.0", "4.1"])
+def test_outputs_of_64_bits_where_no_operator_copies_them(level: str) -> None:
+    """Coordinates are columns of what the operator gives, and an input may be an output: IDENTITY has no INT64
+    before."""
+    found = helper.make_node("NonZero", ["x"], ["places"])
+    same = helper.make_node("Identity", ["n"], ["m"])
+    ends = [value("places", [4, None], np.int64), value("m", [1, 1, 1, 2], np.int64)]
+    starts = [value("x", [1, 1, 2, 3]), value("n", [1, 1, 1, 2], np.int64)]
+    session = anydml.onnx.InferenceSession(
+        model_of([found, same], starts, ends), device=anydml.Device(feature_level=level)
+    )
+    x, n = np.array([[[[0, 2, 0], [-1, 0, 3]]]], np.float32), np.array([[[[2**40, -(2**62)]]]])
+    places, m = session.run(None, {"x": x, "n": n})
+    np.testing.assert_array_equal(places, np.array(np.nonzero(x)))
+    np.testing.assert_array_equal(m, n)

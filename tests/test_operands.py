@@ -286,6 +286,8 @@ def test_copies_are_counted_in_the_callers_words() -> None:
 
 def test_other_names_come_with_what_is_meant() -> None:
     refused("(F4)", lambda: anydml.reduce(X, "summ"), "function: found str 'summ'", "Did you mean 'sum'?")
+    refused("(F4)", lambda: anydml.reduce(X, "mean"), "Did you mean 'average'?")
+    refused("(F4)", lambda: anydml.padding(X, 1, 1, mode="replicate"), "Did you mean 'edge'?")
     refused("(F11)", lambda: anydml.add(X, X, activation="rely"), "Did you mean 'relu'?")
     refused("(A16)", lambda: anydml.gemm(X, X.T, activation="clip"), "Min=..., Max=...")
     refused("(F4)", lambda: anydml.gemm(X, X, trans_b=2), "trans_b: found int 2")

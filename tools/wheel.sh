@@ -18,16 +18,25 @@ python -m pip wheel --no-deps --no-build-isolation --config-settings build-dir=b
 python -m build --sdist --no-isolation --outdir dist . > /dev/null
 python tools/check_wheel.py dist/*.tar.gz
 
+# Pythons that can build for the stable ABI, one of each version: those on the path, and those that pyenv or uv keeps beside
+# this one. The first builds the wheel; it is tried with the first and the last.
+beside=$(python -c "import os, sys; print(os.path.dirname(sys.base_prefix))")
+can_build="import ensurepip, os, sys, sysconfig, venv
+assert sys.version_info >= (3, 12) and os.path.exists(sysconfig.get_path('include') + '/Python.h')
+assert not sysconfig.get_config_var('Py_GIL_DISABLED')
+print(sys.version_info.minor)"
+stable=() versions=" "
+for each in ${STABLE:-} python3.{12..19} "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[2-9]*/bin/python \
+  "$beside"/*3.1[2-9]*/bin/python3; do
+  version=$("$each" -c "$can_build" 2> /dev/null) || continue
+  if [ "${versions/ $version /}" = "$versions" ]; then stable+=("$each") versions+="$version "; fi
+done
+
 # The sdist gives a wheel where there is no network, but what packages are built with. The kernels were compiled from the
 # same files: the wheel on the stable ABI has them, too.
-builder=python stable=
-can_build="import ensurepip, os, sys, sysconfig, venv
-assert sys.version_info >= (3, 12) and os.path.exists(sysconfig.get_path('include') + '/Python.h')"
-for each in ${STABLE:-} python3.12 python3.13 python3.14 "$HOME"/.pyenv/versions/3.1[234]*/bin/python; do
-  if "$each" -c "$can_build" 2> /dev/null; then stable=$each && break; fi
-done
-if [ -n "$stable" ]; then
-  "$stable" -m venv build/stable
+builder=python
+if [ ${#stable[@]} -gt 0 ]; then
+  "${stable[0]}" -m venv build/stable
   builder=build/stable/bin/python
   "$builder" -m pip install "$@"
 else
@@ -35,7 +44,7 @@ else
 fi
 PATH="$(dirname "$builder"):$PATH" "$builder" -m pip wheel --no-deps --no-index --no-build-isolation \
   --config-settings "cmake.define.ANYDML_KERNELS=$kernels" --wheel-dir "$raw/sdist" dist/*.tar.gz
-if [ -n "$stable" ]; then mv "$raw"/sdist/*.whl "$raw"; fi
+if [ ${#stable[@]} -gt 0 ]; then mv "$raw"/sdist/*.whl "$raw"; fi
 
 for wheel in "$raw"/*.whl; do
   auditwheel repair --wheel-dir dist "$wheel"
@@ -54,7 +63,8 @@ bare() {
   rm -rf build/bare
   "$1" -m venv build/bare
   build/bare/bin/python -m pip install "$2"
-  build/bare/bin/python -m pip list | tr -s ' \n' ' ' && echo
+  build/bare/bin/python -V
+  PIP_QUIET=0 build/bare/bin/python -m pip list | tr -s ' \n' ' ' && echo
   build/bare/bin/python -I tools/examples.py README.md
   build/bare/bin/python -I -c "import anydml, importlib.metadata as installed
 assert anydml.__version__ == installed.version('anydml'), anydml.__version__"
@@ -62,7 +72,10 @@ assert anydml.__version__ == installed.version('anydml'), anydml.__version__"
 }
 for wheel in dist/*.whl; do
   case $wheel in
-  *abi3*) bare "${stable:-python}" "$wheel" ;;
+  *abi3*)
+    bare "${stable[0]}" "$wheel"
+    if [ ${#stable[@]} -gt 1 ]; then bare "${stable[-1]}" "$wheel"; fi
+    ;;
   *) bare python "$wheel" ;;
   esac
 done

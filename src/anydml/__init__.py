@@ -162,7 +162,7 @@ _ELSEWHERE = {
     **{name: f"functions.{file}" for name, file in {**FUNCTIONS, **ALIASES}.items()},
 }
 """Names that are loaded on first use, by their modules: importing the package costs little beside importing NumPy."""
-_MODULES = ("device", "runtime")
+_MODULES = ("device", "draw", "onnx", "runtime")
 """Those that are attributes before anything has loaded them, as all that is loaded is."""
 
 
@@ -186,7 +186,10 @@ if not TYPE_CHECKING:  # for whom every name would be there
         if name == "__version__":
             return globals().setdefault(name, _version())
         if name in _MODULES:
-            return import_module(f".{name}", __name__)
+            try:
+                return import_module(f".{name}", __name__)
+            except ModuleNotFoundError as problem:  # of a package that anydml.onnx takes
+                raise AttributeError(str(problem), name=name, obj=sys.modules[__name__]) from problem
         operator = of_desc(name)
         if operator is not None and operator.name in OPERATORS:
             return spec(operator.name).desc

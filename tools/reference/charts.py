@@ -57,6 +57,11 @@ def _ratio(row: Row, who: str, ratio: float) -> str:
     return f"{ratio:.2f} ({low:.2f} to {high:.2f})"
 
 
+def _text_width(text: str) -> float:
+    """About as many pixels as a case's name takes, of which capitals are the widest letters."""
+    return sum(8.6 if each.isupper() else 7.0 for each in text)
+
+
 def chart(title: str, rows: Sequence[Row]) -> str:
     """The chart of one operator or kind of operators."""
     cases = list(dict.fromkeys(row.case for row in rows))
@@ -64,7 +69,7 @@ def chart(title: str, rows: Sequence[Row]) -> str:
     ratios += [end for row in rows for span in row.spans.values() for end in span]
     low, high = min(0.9, *ratios) / 1.05, max(1.5, *ratios) * 1.05
     height = _TOP + _LINE * len(cases) + _BOTTOM
-    left = min(300.0, 24 + 7.0 * max(map(len, cases)))
+    left = min(310.0, 24 + max(map(_text_width, cases)))
 
     def x(ratio: float) -> float:
         return left + (_WIDTH - left - _RIGHT) * math.log(ratio / low) / math.log(high / low)

@@ -211,7 +211,7 @@ def _draw() -> str:
 def public_names_of_pydirectml() -> dict[str, Any]:
     """What is defined there, and the enums that it has from the package."""
     found = {name: value for name, value in vars(pydirectml).items() if not name.startswith("_")}
-    own = {name: value for name, value in found.items() if getattr(value, "__module__", "") == "pydirectml"}
+    own = {name: value for name, value in found.items() if getattr(value, "__module__", "").startswith("pydirectml")}
     return own | {name: value for name, value in found.items() if _is_enum(value) and value.__module__ != "enum"}
 
 
@@ -232,7 +232,7 @@ def _pydirectml() -> str:
 
 
 def _is_foreign(value: Any) -> bool:
-    return _is_enum(value) and value.__module__ != "pydirectml"
+    return _is_enum(value) and not value.__module__.startswith("pydirectml")
 
 
 def _command_line() -> str:

@@ -97,19 +97,21 @@ def run(arguments: argparse.Namespace, progress: Progress) -> int:
 
 def check(arguments: argparse.Namespace, progress: Progress) -> tuple[list[Violation], str]:
     """What a device of a feature level refuses, and what there is to say beside it."""
+    source = needed(arguments.model)
     from ..onnx import check as check_model
 
     level: FeatureLevel = arguments.feature_level
     with progress:
         found = check_model(
-            needed(arguments.model),
+            source,
             level,
             strict=arguments.strict,
             sizes=_sizes(arguments),
             feeds=_given(arguments),
             progress=progress.step,
         )
-    note = f"{found.nodes} nodes, {len(found.violations)} refused at feature level {level.number}"
+    refused = sum(each.rule == "(N2)" for each in found.violations)
+    note = f"{found.nodes} nodes, {refused} refused at feature level {level.number}"
     if found.ended:
         note += f"; what comes behind them was not looked at, as another runtime says: {found.ended}"
     return found.violations, note
@@ -117,6 +119,7 @@ def check(arguments: argparse.Namespace, progress: Progress) -> tuple[list[Viola
 
 def pictures(arguments: argparse.Namespace, progress: Progress) -> list[str]:
     """A picture of each graph that a model is compiled to."""
+    needed(arguments.model)
     from ..draw import draw_graph
     from ..onnx.graphs import graphs_of
 
@@ -150,6 +153,7 @@ def bench(arguments: argparse.Namespace, progress: Progress) -> int:
 
 def compare(arguments: argparse.Namespace, progress: Progress) -> int:
     """Compares all values of a model with another engine's; 1 where one diverges."""
+    needed(arguments.model)
     from ..onnx.comparing import by_anydml
     from ..onnx.comparing import compare as compare_values
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.annotations import unquoted
-from ..core.enums import ExecutionFlags, TensorDataType, TensorFlags
+from ..core.enums import ExecutionFlags, FeatureLevel, TensorDataType, TensorFlags
 from ..core.errors import kind_of, listing, refuse
 from ..core.strided_layout import DATA_TYPES
 from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC, plain
@@ -288,19 +288,33 @@ class Graph:
         """What the outputs of a graph are wired to."""
         if not isinstance(outputs, (list, tuple)) or not outputs:
             raise mistake("compile", "outputs", kind_of(outputs), "a list of at least one Expression", "(G9)")
-        identity, ends = spec("ELEMENT_WISE_IDENTITY").desc, []
+        ends = []
         for i, each in enumerate(outputs):
             end = self._own("compile", f"outputs[{i}]", each)
             is_truth = end._is_truth
             if end._is_view:
-                (end,) = self.operator(identity, InputTensor=end)
+                end = self._copied(end)
             elif end.port.node == GRAPH:
                 # An input is not wired to an output; its bytes are copied, as they lie.
                 lying = replace(end.tensor, Flags=TensorFlags.NONE)
-                (end,) = self.operator(identity, InputTensor=end, OutputTensor=lying)
+                end = self._copied(end, lying)
             end._is_truth = is_truth
             ends.append(end)
         return ends
+
+    def _copied(self, x: Expression, lying: DML_BUFFER_TENSOR_DESC | None = None) -> Expression:
+        """A copy, packed or as a desc has it. Before level 4.1 no operator copies 64 bits, but each copies twice 32."""
+        kind, identity = x.tensor.DataType, spec("ELEMENT_WISE_IDENTITY").desc
+        if kind.bits < 64 or self.device.feature_level >= FeatureLevel.LEVEL_4_1:
+            members: dict[str, Any] = {} if lying is None else {"OutputTensor": lying}
+            return self.operator(identity, InputTensor=x, **members)[0]
+        halves = x.reinterpret(TensorDataType.UINT32, *_as_pairs(x.tensor))
+        if lying is None:
+            return self.operator(identity, InputTensor=halves)[0].reinterpret(kind, x.shape)
+        sizes, strides = _as_pairs(lying)
+        words = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.UINT32, Sizes=sizes, Strides=strides)
+        (copied,) = self.operator(identity, InputTensor=halves, OutputTensor=words)
+        return copied.reinterpret(kind, lying.Sizes, lying.strides)
 
     def _check_output(self, found: OperatorSpec, member: str, given: object) -> None:
         is_one = "array" not in found.tensors[member].kind
@@ -325,6 +339,14 @@ class Graph:
         if given.graph is not self:
             raise mistake(method, where, "an expression of another graph", "one of this graph", "(G9)")
         return given
+
+
+def _as_pairs(tensor: DML_BUFFER_TENSOR_DESC) -> tuple[list[int], list[int]]:
+    """Sizes and strides of a tensor of 64 bits as one of 32, in as many dimensions where its last is packed."""
+    sizes, strides = list(tensor.Sizes), list(tensor.strides)
+    if strides[-1] == 1 or sizes[-1] == 1:
+        return [*sizes[:-1], 2 * sizes[-1]], [*(2 * each for each in strides[:-1]), 1]
+    return [*sizes, 2], [*(2 * each for each in strides), 1]
 
 
 _COPIES = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ..functions._operand_adapter import Shape
 from ..graph.verify import Port
 from ..operators.schema import Tensor
 
+if TYPE_CHECKING:
+    from .directmlx import Graph
+
 
 @unquoted
 class GraphTensor:
@@ -28,7 +31,7 @@ class GraphTensor:
         tensor: its desc.
     """
 
-    def __init__(self, graph: Any, port: Port, tensor: Tensor, is_view: bool = False, is_truth: bool = False) -> None:
+    def __init__(self, graph: Graph, port: Port, tensor: Tensor, is_view: bool = False, is_truth: bool = False) -> None:
         self.graph = graph
         self.port = port
         self.tensor = tensor

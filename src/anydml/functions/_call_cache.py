@@ -313,4 +313,4 @@ class _OnDevice(_Preparation):
     @property
     def runs(self) -> tuple[Any, Any] | None:
         run, device = self._ran.kernel.run_at, self._ran.device
-        return None if run is None or device.checks_values(self._ran.spec) else (run, None)
+        return None if run is None or device._checks_values(self._ran.spec) else (run, None)

@@ -95,6 +95,13 @@ def axes_of(name: str, axes: Any, axis: Any, default: Any = NOT_GIVEN) -> Any:
     return default
 
 
+_MEMBERS_ELSEWHERE = {
+    **{"MEAN": "AVERAGE", "PROD": "MULTIPLY", "PRODUCT": "MULTIPLY", "AMAX": "MAX", "AMIN": "MIN", "NORM": "L2"},
+    **{"BILINEAR": "LINEAR", "TRILINEAR": "LINEAR", "REPLICATE": "EDGE", "ZEROS": "CONSTANT"},
+}
+"""What NumPy and PyTorch call members of enums."""
+
+
 def as_member(name: str, where: str, value: Any, annotation: str) -> Any:
     """A member of an enum by its name, or one of MatrixTransform by a flag; all else, which (F4) is for, as it is."""
     enum = getattr(enums, annotation.rpartition(".")[2])
@@ -102,7 +109,8 @@ def as_member(name: str, where: str, value: Any, annotation: str) -> Any:
         return MatrixTransform(value)
     found = member_spelt(enum, value)
     if isinstance(found, str):
-        meant = get_close_matches(found.upper(), enum.__members__, 1)
+        elsewhere = _MEMBERS_ELSEWHERE.get(found.upper(), "")
+        meant = [elsewhere] if elsewhere in enum.__members__ else get_close_matches(found.upper(), enum.__members__, 1)
         expected = listing(f"{enum.__name__}.{member}" for member in enum.__members__)
         refuse(name, "(F4)", where, f"str {found!r}", expected, _meant(meant, repr), kind="type")
     return found

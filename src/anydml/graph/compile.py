@@ -10,19 +10,18 @@ import numpy as np
 
 from ..backends.base import BindableRun, GivingRun, TryRun
 from ..core.annotations import unquoted
-from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags, TensorDataType
+from ..core.enums import DML_PERSISTENT_BUFFER_ALIGNMENT, ExecutionFlags
 from ..core.errors import error
 from ..core.memory import address, bytes_behind
-from ..core.strided_layout import Array, Layout
-from ..core.tensor_desc import DML_BUFFER_TENSOR_DESC
+from ..core.strided_layout import Array
 from ..core.truth_values import BOOL, as_bytes
-from ..operators.schema import Tensor
 from ..runtime.binding import Bound
 from ..runtime.compiled import Compiled, check_flags
-from ..runtime.slots import Slot, slot_of
-from .desc import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC, Interface, with_own_data
+from ..runtime.slots import slot_of
+from .between import given_ports, room_between
+from .boundary import bound_inputs, bound_outputs, matcher_of, packed_outputs
+from .desc import DML_GRAPH_DESC, Interface, with_own_data
 from .ir import Network, Place, Step
-from .memory_plan import LiveRange, largest_alive, plan
 from .passes.channels_last import lay_channels_last
 from .passes.fold_batch_norm import fold_normalizations
 from .passes.fold_constants import fold_constants, take_prepared
@@ -35,7 +34,7 @@ from .verify import GRAPH, Port, check
 from .workspace import BindingSlot, Given, Seen, Work, Workspace, bring, looks_at_values, sequence_of
 
 if TYPE_CHECKING:
-    from .._native import LayoutMatcher, PlanSequence
+    from .._native import PlanSequence
     from ..runtime.context import Context
 
 
@@ -118,13 +117,13 @@ class CompiledGraph(Compiled):
         read, named = bound.input_names, bound.output_names
         inputs = [
             slot_of(read.get(i, f"inputs[{i}]"), each)._replace(is_truth=i in bound.truth_inputs)
-            for i, each in enumerate(_inputs(desc, bound.inputs))
+            for i, each in enumerate(bound_inputs(desc, bound.inputs))
         ]
         outputs = [
             slot_of(named.get(i, f"outputs[{i}]"), bound.outputs.get(i, tensor), True)._replace(
                 is_truth=i in bound.truth_outputs
             )
-            for i, tensor in enumerate(_outputs(desc))
+            for i, tensor in enumerate(bound_outputs(desc))
         ]
         # What is bound has the bytes that its own tensor spans; those that are connected to it may span more.
         spans = {place.port: 0 for step in self.steps for place in step.writes if place is not None}
@@ -140,13 +139,14 @@ class CompiledGraph(Compiled):
                 self._direct[port] = number
             else:
                 self._copied.append((number, port))
-        self._given = self._given_ports()
-        self._between, self._size = self._planned()
+        copied = [port for _, port in self._copied]
+        self._given = given_ports(self.steps, {*self._direct, *copied})
+        self._room = room_between(self.steps, {*self._direct, *self._given}, copied)
         self._seconds: list[list[float]] | None = None
         """Of each step in each dispatch, where they are measured."""
         names = {name: i for i, name in read.items()}
         super().__init__(device, "graph", inputs, outputs, names, bool(named))
-        self._fit = _fit(inputs) if device.memory.is_host else None
+        self._fit = matcher_of(inputs) if device.memory.is_host else None
         self._places: dict[Port, int] = {}
         """Where in the persistent resource lies what is prepared."""
         for place in (place for step in self._preparation for place in step.writes if place is not None):
@@ -156,7 +156,7 @@ class CompiledGraph(Compiled):
         self._alone: Work | None = None
         self._try_run = self._only_kernel()
         is_plain = device.memory.is_host and not any(slot.is_packed for slot in inputs)
-        self._packed_outputs = _packed(self._outputs) if is_plain else None
+        self._packed_outputs = packed_outputs(self._outputs) if is_plain else None
         if not self._persistent_size:
             self._alone = self._work_with({port: (each, 0) for port, each in self._constants.items()})
 
@@ -167,8 +167,10 @@ class CompiledGraph(Compiled):
 
     def explain(self) -> str:
         """What was folded, fused and chained, the memory between the kernels, and which engine serves each operator."""
-        lines = [f"graph: {len(self.steps)} kernels; {self._size} bytes of intermediate tensors, of which at most "]
-        lines[0] += f"{self._alive} are alive at once"
+        lines = [
+            f"graph: {len(self.steps)} kernels; {self._room.size} bytes of intermediate tensors, of which at most "
+        ]
+        lines[0] += f"{self._room.alive} are alive at once"
         works = [self._alone] if self._alone is not None else [filled.work for filled in list(self._kept.values())]
         packed = sum(run.size for work in works for run in work.runs if isinstance(run, BindableRun))
         lines[0] += f"; {packed} bytes of prepared filters" if packed else ""
@@ -274,71 +276,6 @@ class CompiledGraph(Compiled):
             runs.append(ready or kernel.run)
         return Work(known, runs, {})
 
-    def _given_ports(self) -> dict[Port, int]:
-        """Tensors that kernels bring in memory of their own, and the last step that reads each."""
-        if any(step.demands is not None for step in self.steps):
-            return {}
-        ends = {*self._direct, *(port for _, port in self._copied)}
-        found = {}
-        for step in self.steps:
-            (place, *more) = step.writes
-            if place is None or more or place.port in ends or not step.served.kernel.gives:
-                continue
-            reads = [
-                (k, read)
-                for k, other in enumerate(self.steps)
-                for read in other.reads
-                if read is not None and read.port == place.port
-            ]
-            room, item = place.layout.bounds()[1], place.layout.dtype
-            if reads and all(read.layout.bounds()[1] <= room and read.layout.dtype == item for _, read in reads):
-                found[place.port] = max(k for k, _ in reads)
-        return found
-
-    def _planned(self) -> tuple[dict[Port, int], int]:
-        """The offsets of what lies between the kernels, and the bytes of all."""
-        end = len(self.steps)
-        last = {port: end for _, port in self._copied}
-        for i, step in enumerate(self.steps):
-            for place in step.reads:
-                if place is not None:
-                    last[place.port] = max(last.get(place.port, 0), i)
-        lives: list[LiveRange] = []
-        buffers: dict[Port, int] = {}
-        for i, step in enumerate(self.steps):
-            for place in step.writes:
-                if place is None or place.port in self._direct or place.port in self._given:
-                    continue
-                until = last.get(place.port, i)
-                taken = self._taken_over(step, place, i, last, buffers)
-                if taken is None:
-                    buffers[place.port] = len(lives)
-                    lives.append(LiveRange(place.room, i, until))
-                else:
-                    buffers[place.port] = taken
-                    lives[taken] = lives[taken]._replace(last=until)
-        self._alive = largest_alive(lives)
-        offsets, total = plan(lives)
-        return {port: offsets[buffer] for port, buffer in buffers.items()}, total
-
-    def _taken_over(
-        self, step: Step, place: Place, now: int, last: dict[Port, int], buffers: dict[Port, int]
-    ) -> int | None:
-        """The buffer of an input that an operator which runs in-place may write over, as nothing reads it later."""
-        may_be_over = step.vertex.spec.in_place or step.served.kernel.may_overwrite_input
-        if not may_be_over or len(step.writes) > 1:
-            return None
-        for read in step.reads if step.vertex.spec.in_place else step.reads[:1]:
-            if (
-                read is not None
-                and read.port in buffers
-                and last[read.port] == now
-                and read.layout.same_place(place.layout)
-                and sum(other is not None and other.port == read.port for other in step.reads) == 1
-            ):
-                return buffers[read.port]
-        return None
-
     def _work(self, prepared: Any, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> None:
         work: Work | None = prepared or self._alone
         assert work is not None
@@ -410,10 +347,10 @@ class CompiledGraph(Compiled):
         return self.device.memory.view(wanted, bytes_behind(array, wanted.bounds()[1]), 0)
 
     def _place(self, work: Work, memory: Array, port: Port) -> tuple[Array, int]:
-        return work.known[port] if port in work.known else (memory, self._between[port])
+        return work.known[port] if port in work.known else (memory, self._room.offsets[port])
 
     def _workspace(self, work: Work) -> Workspace:
-        memory = self.device.memory.empty((self._size,), np.dtype(np.uint8))
+        memory = self.device.memory.empty((self._room.size,), np.dtype(np.uint8))
         layouts = [slot.layout for slot in (*self._inputs, *self._outputs)]
         recording = self.device.memory.recording(layouts, len(self._inputs), len(self.steps))
         workspace = Workspace(memory, [], [], [], [], [], [[] for _ in self.steps], recording)
@@ -472,51 +409,3 @@ class CompiledGraph(Compiled):
                 side[hole.position] = -1 - hole.number - len(self._inputs) * hole.is_output
             waiting.append((plan, reads, writes))
         yield from sequence_of(waiting)
-
-
-def _packed(outputs: Sequence[Slot]) -> list[tuple[tuple[int, ...], np.dtype[Any]]] | None:
-    """Sizes and types of outputs; None where one does not lie packed, or has elements of less than a byte."""
-    found = []
-    for slot in outputs:
-        if slot.layout is None or slot.is_packed or not slot.layout.is_packed():
-            return None
-        found.append((slot.layout.sizes, slot.layout.dtype))
-    return found
-
-
-def _fit(inputs: Sequence[Slot]) -> LayoutMatcher | None:
-    """None where there is no compiled module for the platform."""
-    try:
-        from .._native import LayoutMatcher
-    except ImportError:
-        return None
-    return LayoutMatcher([None if slot.owned else slot.layout for slot in inputs])
-
-
-def _inputs(desc: DML_GRAPH_DESC, starts: Mapping[int, Tensor]) -> list[Tensor | None]:
-    """Of the tensors that each input of the graph is, and feeds, the first that spans most bytes; None where it feeds
-    none."""
-    found: list[Tensor | None] = [None] * desc.InputCount
-    for edge in desc.InputEdges:
-        node: Any = desc.Nodes[edge.ToNodeIndex]
-        tensor = node.Operator.spec.inputs(node.Operator.desc)[edge.ToNodeInputIndex][1]
-        before = found[edge.GraphInputIndex]
-        if before is None or Layout.of_desc(before).bounds()[1] < Layout.of_desc(tensor).bounds()[1]:
-            found[edge.GraphInputIndex] = tensor
-    for i, tensor in starts.items():
-        fed = found[i]
-        if fed is not None and Layout.of_desc(tensor).bounds()[1] >= Layout.of_desc(fed).bounds()[1]:
-            found[i] = tensor
-    return found
-
-
-def _outputs(desc: DML_GRAPH_DESC) -> list[Tensor]:
-    found: dict[int, Tensor] = {}
-    for edge in desc.OutputEdges:
-        node: Any = desc.Nodes[edge.FromNodeIndex]
-        if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
-            tensor = DML_BUFFER_TENSOR_DESC(DataType=TensorDataType.UINT8, Sizes=(node.DataSize or 0,))
-        else:
-            tensor = node.Operator.spec.outputs(node.Operator.desc)[edge.FromNodeOutputIndex][1]
-        found[edge.GraphOutputIndex] = tensor
-    return [found[i] for i in range(desc.OutputCount)]

@@ -205,13 +205,13 @@ class Step(NamedTuple):
             None if slot.aligned is None else Place(Port(node, i), slot.aligned, _room(slot.tensor))
             for i, slot in enumerate(written)
         ]
-        demands = device if device.checks_values(spec) else None
-        return cls(vertex, device.compile(spec, desc, slots, written, flags), reads, writes, demands)
+        demands = device if device._checks_values(spec) else None
+        return cls(vertex, device._select_kernel(spec, desc, slots, written, flags), reads, writes, demands)
 
     def check(self, inputs: Sequence[Array | None]) -> None:
         """Refuses values that break a rule."""
         if self.demands is not None:
-            wrong = self.demands.check_values(self.vertex.spec, self.vertex.desc, inputs)
+            wrong = self.demands._check_values(self.vertex.spec, self.vertex.desc, inputs)
             if wrong:
                 raise error(replace(each, where=f"{self.vertex.name}.{each.where}") for each in wrong)
 

@@ -6,6 +6,12 @@
 
 from __future__ import annotations
 
+try:
+    import onnx as _  # noqa: F401
+except ModuleNotFoundError as problem:
+    remedy = "anydml.onnx takes the package onnx, which reads models: pip install 'anydml[onnx]'"
+    raise ModuleNotFoundError(remedy, name="onnx") from problem
+
 from ..frontends.onnx.checking import Checked, check
 from ..frontends.onnx.session import InferenceSession
 from .comparing import Difference, by_anydml, by_onnx, by_onnxruntime, compare

@@ -70,7 +70,7 @@ class Context:
         """A place, which what is copied stays in."""
         return self
 
-    def compile(
+    def _select_kernel(
         self,
         spec: OperatorSpec,
         desc: OperatorDesc,
@@ -97,20 +97,20 @@ class Context:
             hresult=HResult.DXGI_ERROR_UNSUPPORTED,
         )
 
-    def fuses(
+    def _fuses(
         self, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
     ) -> bool:
         """Whether a chain of operators of a graph is better given to the engines as one."""
         engine = self._engines[0]
         return engine.fuses_pointwise and isinstance(engine.compile(spec, desc, inputs, outputs), Kernel)
 
-    def checks_values(self, spec: OperatorSpec) -> bool:
+    def _checks_values(self, spec: OperatorSpec) -> bool:
         """Whether values of an operator's inputs are looked at before it runs."""
         return spec.check_values is not no_value_checks and (self.memory.is_host or self.debug)
 
-    def check_values(self, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Any]) -> list[Violation]:
+    def _check_values(self, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Any]) -> list[Violation]:
         """What an operator demands of the values of its inputs; nothing on a GPU, but with `debug`."""
-        if not self.checks_values(spec):
+        if not self._checks_values(spec):
             return []
         if not self.memory.is_host:
             inputs = [None if array is None else array.numpy() for array in inputs]

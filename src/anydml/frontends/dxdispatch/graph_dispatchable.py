@@ -13,7 +13,8 @@ from ...core.errors import DMLError, Violation, error
 from ...core.memory import HOST
 from ...core.strided_layout import Array
 from ...device import Device
-from ...graph.compile import CompiledGraph, _inputs, _outputs
+from ...graph.boundary import bound_inputs, bound_outputs
+from ...graph.compile import CompiledGraph
 from ...graph.desc import (
     DML_CONSTANT_DATA_GRAPH_NODE_DESC,
     DML_GRAPH_DESC,
@@ -71,8 +72,8 @@ class GraphDispatchable(Whole):
         device = Device("cpu", feature_level, strict)
         desc = self.desc(device)
         names = [*self.inputs, *(f"constant {i}" for i in range(desc.InputCount - len(self.inputs)))]
-        inputs = [slot_of(name, tensor) for name, tensor in zip(names, _inputs(desc, {}), strict=True)]
-        outputs = [slot_of(name, tensor, True) for name, tensor in zip(self.outputs, _outputs(desc), strict=True)]
+        inputs = [slot_of(name, tensor) for name, tensor in zip(names, bound_inputs(desc, {}), strict=True)]
+        outputs = [slot_of(name, tensor, True) for name, tensor in zip(self.outputs, bound_outputs(desc), strict=True)]
         wrong = []
         for slot in (*inputs, *outputs):
             binding = bound_to(command.bindings, slot.label)
@@ -175,7 +176,7 @@ class GraphDispatchable(Whole):
         return (node.file for node in self.graph.nodes if node.file is not None)
 
     def _check_files(self, desc: DML_GRAPH_DESC) -> Iterator[Violation]:
-        for path, tensor in zip(self.constants(), _inputs(desc, {})[len(self.inputs) :], strict=True):
+        for path, tensor in zip(self.constants(), bound_inputs(desc, {})[len(self.inputs) :], strict=True):
             try:
                 size = source_size(path)
             except Refused as problem:

@@ -23,7 +23,8 @@ class Checked(NamedTuple):
     """What a check found.
 
     Attributes:
-        violations: one for each node that is refused, in the order of the model.
+        violations: one for each node that is refused, in the order of the model; before them one for the model, (G8),
+            where the level has no graphs.
         nodes: how many were looked at.
         ended: why the nodes behind the last were not, where they were not.
     """
@@ -74,7 +75,17 @@ def check(
             still = _refused(model, level, strict, sizes, feeds)[0].keys() if level != higher[-1] else set()
             takers |= {key: level for key in waiting if key not in still}
             waiting = {key for key in waiting if key in still}
-    return Checked([_violation(*each, feature_level, takers.get(each[0])) for each in refused.items()], nodes, ended)
+    wrong = [_violation(*each, feature_level, takers.get(each[0])) for each in refused.items()]
+    return Checked([*_no_graphs(feature_level), *wrong], nodes, ended)
+
+
+def _no_graphs(level: FeatureLevel) -> list[Violation]:
+    """What a device that takes single operators says of any model."""
+    needed = FeatureLevel.LEVEL_2_1
+    if level >= needed:
+        return []
+    expected = f"feature level {needed.number} or higher"
+    return [violation("", "(G8)", "the model", "a graph", expected, feature_level=level)]
 
 
 def _refused(

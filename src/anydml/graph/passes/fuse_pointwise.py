@@ -115,7 +115,7 @@ def _is_taken(vertex: Vertex, device: Context) -> bool:
     layouts = [
         [_layout(tensor) for _, tensor in side(vertex.desc)] for side in (vertex.spec.inputs, vertex.spec.outputs)
     ]
-    return device.fuses(vertex.spec, vertex.desc, *layouts)
+    return device._fuses(vertex.spec, vertex.desc, *layouts)
 
 
 def _layout(tensor: Tensor | None) -> Layout | None:

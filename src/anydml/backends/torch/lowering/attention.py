@@ -19,7 +19,7 @@ from ....core.strided_layout import Layout
 from ....operators.attention_sizes import Heads, heads_of
 from ....operators.schema import OperatorDesc, OperatorSpec
 from . import Run, Tensors
-from .dense import precision
+from .precision import precision
 from .values import store
 
 

@@ -8,7 +8,7 @@ precision: on a GPU such operands stay as they are, and a convolution is rounded
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import product
 from threading import Lock
 from typing import Any, NamedTuple
@@ -26,67 +26,17 @@ from ....operators.specs.gemm import DML_GEMM_OPERATOR_DESC
 from ....operators.window_math import Window, windows_of
 from . import Run, Tensors
 from .pointwise import finish
+from .precision import WHOLE_SUMS, precision
 
 _LARGEST = 2**31 - 1
 """Strides and paddings that libraries take."""
 
 _backends = torch.backends
-SETTINGS: list[Any] = [
-    setting
-    for setting in (
-        _backends.cuda.matmul,
-        getattr(_backends.mkldnn, "matmul", None),
-        getattr(_backends.mkldnn, "conv", None),
-    )
-    if hasattr(setting, "fp32_precision")
-]
-"""Where a process may allow PyTorch less than single precision; not there before 2.9."""
-
-
-@contextmanager
-def single_precision() -> Iterator[None]:
-    """Undoes for a call what a process has allowed; where it has allowed nothing, nothing is set."""
-    if not SETTINGS:
-        allowed = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("highest")
-        try:
-            yield
-        finally:
-            torch.set_float32_matmul_precision(allowed)
-        return
-    reduced = [(each, each.fp32_precision) for each in SETTINGS if each.fp32_precision not in ("none", "ieee")]
-    for setting, _ in reduced:
-        setting.fp32_precision = "ieee"
-    try:
-        yield
-    finally:
-        for setting, precision in reduced:
-            setting.fp32_precision = precision
-
-
-@contextmanager
-def whole_sums() -> Iterator[None]:
-    """In which parts of sums of FLOAT16 are added in single precision, where a process allows less by default."""
-    matmul = _backends.cuda.matmul
-    allowed = matmul.allow_fp16_reduced_precision_reduction
-    if not allowed:
-        yield
-        return
-    matmul.allow_fp16_reduced_precision_reduction = False
-    try:
-        yield
-    finally:
-        matmul.allow_fp16_reduced_precision_reduction = allowed
 
 
 def are_halves(*tensors: Any) -> bool:
     """Whether operands are FLOAT16 on a GPU, whose libraries take them as they are."""
     return all(x is None or (x.dtype == torch.float16 and x.is_cuda) for x in tensors)
-
-
-def precision(allow_tf32: bool) -> AbstractContextManager[None]:
-    """In which calls are made: of single precision, or of what the process allows."""
-    return nullcontext() if allow_tf32 else single_precision()
 
 
 def plan(
@@ -129,7 +79,7 @@ def _gemm(
         y, halves = written[0], are_halves(*read)
         if not halves:
             read = [None if x is None else x.float() for x in read]
-        with whole_sums() if halves else precision(allow_tf32):
+        with WHOLE_SUMS if halves else precision(allow_tf32):
             if is_own and (halves or y.dtype == torch.float32):
                 product(*read, y)
                 if is_relu:

@@ -21,6 +21,7 @@ from ...base import Declined
 from ...torch import lowering as calls
 from ...torch.devices import is_interpreted
 from ...torch.lowering import dense
+from ...torch.lowering.precision import precision
 from ..launch import Launch, Planned, Tensors, next_power_of_2, too_many
 from .kernels import attend
 
@@ -118,5 +119,5 @@ class _Run:
         k = k.mT if self._desc.are_columns else k
         # Where elements of a line lie apart, there is no fast kernel.
         q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k, v))
-        with dense.precision(False):
+        with precision(False):
             return functional.scaled_dot_product_attention(q, k, v, scale=self._desc.scale).to(dtype)

@@ -16,6 +16,7 @@ from ....operators.schema import OperatorDesc, OperatorSpec
 from ...base import Declined
 from ...torch import lowering as calls
 from ...torch.lowering import dense
+from ...torch.lowering.precision import precision
 from ...torch.tensors import TYPES
 from ..launch import Launch, Planned, Tensors, too_many
 from ..normalization.plan import by_channel
@@ -99,7 +100,7 @@ class _Calls:
 
     def result(self, x: Any, w: Any) -> Any:
         """Without its bias."""
-        with dense.precision(self._allow_tf32):
+        with precision(self._allow_tf32):
             return self._gives(*((x, w) if dense.are_halves(x) else (x.float(), w.float())), None)
 
 
