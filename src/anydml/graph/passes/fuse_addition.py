@@ -105,7 +105,7 @@ def _fuse(network: Network, i: int, at: int, relu: int | None) -> bool:
 def _has_kernel(network: Network, desc: ConvolutionAddition) -> bool:
     spec = CONVOLUTION_ADDITION
     inputs = [None if tensor is None else Layout.of_desc(tensor) for _, tensor in spec.inputs(desc)]
-    return network.device.fuses(spec, desc, inputs, [Layout.of_desc(desc.OutputTensor)])
+    return network.device._fuses(spec, desc, inputs, [Layout.of_desc(desc.OutputTensor)])
 
 
 def part_biases(network: Network) -> None:
