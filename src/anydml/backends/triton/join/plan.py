@@ -231,7 +231,7 @@ def _by_shifts(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
 def _columns(run: int) -> int:
     """The words of a part of a run of so many bytes: few where many would leave threads idle."""
     words = -(-run // 8)
-    columns, _ = parts_of(run)
+    columns = min(parts_of(run)[0], SHIFTED_TILE // 8)
     few = (size for size in FEW_COLUMNS if -(-words // size) * size <= WASTE * words)
     return columns if -(-words // columns) * columns <= WASTE * words else next(few, columns)
 
