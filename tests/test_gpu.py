@@ -142,6 +142,13 @@ def test_all_kernels_compile() -> None:
 
 
 @on_gpu
+def test_tensors_of_any_size_are_planned_and_offsets_are_wide_enough() -> None:
+    script = [sys.executable, str(Path(__file__).with_name("gpu_addresses.py"))]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-5000:]
+
+
+@on_gpu
 def test_nothing_is_compiled_during_a_capture(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anydml.backends.torch.tensors.stream_key_of", lambda device: None)
     x = np.ones((1, 2, 3, 4, 5), np.int64)
