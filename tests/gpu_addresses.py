@@ -255,6 +255,9 @@ def found_before() -> Iterator[Any]:
     )
     corners, sizes = tensor((1, 1, 1, 5)), DML_SIZE_2D(Width=50001, Height=50001)
     yield spec("ROI_POOLING").desc(InputTensor=x, ROITensor=corners, OutputTensor=y, SpatialScale=1, PooledSize=sizes)
+    x = tensor((1, 5, 40000, 40000))
+    members = {"CrossChannel": True, "LocalSize": 5, "Alpha": 1, "Beta": 0.75, "Bias": 1}
+    yield spec("LOCAL_RESPONSE_NORMALIZATION").desc(InputTensor=x, OutputTensor=x, **members)
     for pieces in (((2, 2047), (2, 4093)), (((1 << 29) + 1,), ((1 << 29) + 5,))):
         joined = (*pieces[0][:-1], pieces[0][-1] + pieces[1][-1])
         inputs = [tensor(piece) for piece in pieces]
