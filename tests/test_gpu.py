@@ -103,6 +103,7 @@ def test_all_kernels_compile() -> None:
         "finish_along_channels",
         "finish_lines",
         "fold",
+        "gather_gradients",
         "join_columns",
         "join_elements",
         "join_packed_rows",
@@ -137,6 +138,7 @@ def test_all_kernels_compile() -> None:
         "take_elements",
         "take_slices",
         "unfold",
+        "weigh_samples",
         "write_addresses",
     ]
 
