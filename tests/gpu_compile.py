@@ -43,7 +43,8 @@ class Driver:
 
 FEW = (
     *(".reduction.plan", ".normalization.lines", ".movement.plan", ".movement.placed", ".movement.scattered"),
-    *(".pointwise.counted", ".regions.plan", ".resampling.plan", ".training.plan", ".windows.plan"),
+    *(".pointwise.counted", ".regions.gradient", ".regions.plan", ".resampling.plan", ".training.plan"),
+    ".windows.plan",
 )
 """Modules of which one case of each operator is enough."""
 

@@ -103,6 +103,7 @@ def test_all_kernels_compile() -> None:
         "finish_along_channels",
         "finish_lines",
         "fold",
+        "gather_gradients",
         "join_columns",
         "join_elements",
         "join_packed_rows",
@@ -137,8 +138,16 @@ def test_all_kernels_compile() -> None:
         "take_elements",
         "take_slices",
         "unfold",
+        "weigh_samples",
         "write_addresses",
     ]
+
+
+@on_gpu
+def test_tensors_of_any_size_are_planned_and_offsets_are_wide_enough() -> None:
+    script = [sys.executable, str(Path(__file__).with_name("gpu_addresses.py"))]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-5000:]
 
 
 @on_gpu

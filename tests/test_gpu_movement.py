@@ -43,6 +43,7 @@ pytestmark = pytest.mark.gpu
         ([(1, 300)] * 3, 0),
         ([(1300, 1)] * 3, 1),
         ([(6, 1), (6, 1)], 1),
+        ([(2, 2047), (2, 4093)], 1),
     ],
 )
 def test_joins(torch: Any, place: Any, dtype: type, shapes: list[tuple[int, ...]], axis: int) -> None:

@@ -52,6 +52,7 @@ KERNELS = {
     **dict.fromkeys(("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "UPSAMPLE_2D"), ".resampling.plan"),
     **dict.fromkeys(("RESAMPLE_GRAD", "RESAMPLE_GRAD1"), ".resampling.plan"),
     **dict.fromkeys(("ROI_ALIGN", "ROI_ALIGN1", "ROI_POOLING"), ".regions.plan"),
+    "ROI_ALIGN_GRAD": ".regions.gradient",
     **dict.fromkeys(
         [f"BATCH_NORMALIZATION_{name}" for name in ("TRAINING", "TRAINING_GRAD", "GRAD")], ".training.plan"
     ),

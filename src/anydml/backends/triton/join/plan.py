@@ -30,8 +30,9 @@ SHORT_RUNS = {1: 64, 2: 64, 4: 16, 8: 16}
 """Words of the mean run, by their bytes, up to which rows are interleaved column by column."""
 NARROW_ROW = 4
 """Words of a row, up to which several rows are packed into larger words."""
-BLOCK, BLOCKS = 1024, 16
-"""Elements that a program copies at once, and how often, where strides let it copy element by element alone."""
+BLOCK, BLOCKS, PROGRAMS = 1024, 16, 1 << 16
+"""Elements that a program copies at once, and how often, where strides let it copy element by element alone: oftener
+where there would be more programs than that."""
 _KEPT = 64
 """Tables of addresses that a compiled operator keeps."""
 _ADDRESS_COUNTS = (4, 16, 64)
@@ -156,7 +157,8 @@ class _Run(NamedTuple):
 
 class _Copy(NamedTuple):
     launch: Launch
-    units: list[tuple[int, ...]]
+    units: np.ndarray
+    """A row of numbers for each."""
     description: str
 
 
@@ -174,7 +176,7 @@ def _kernel(
     copies = {step >> i: planned(step >> i) for i in range(5) if step >> i >= min(item, step)}
     # Copied while we wait, so that every stream may read them.
     usual = packed or copies[step]
-    units_of = {id(it): torch.tensor(it.units, dtype=torch.int64).to(place) for it in (usual, *copies.values())}
+    units_of = {id(it): torch.from_numpy(it.units).to(place) for it in (usual, *copies.values())}
 
     def run_at(inputs: Tensors, outputs: Tensors, places: bytes) -> None:
         stream, read = stream_key_of(place), places[: 8 * count]
@@ -197,11 +199,8 @@ def _kernel(
 def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> _Copy:
     columns = min(next_power_of_2(max(run.size for run in runs) // size), TILE_BYTES // size)
     tile_rows = min(TILE_BYTES // (columns * size), next_power_of_2(rows))
-    units: list[tuple[int, ...]] = [
-        (i, first, run.size // size, run.x_row // size, run.start // size)
-        for i, run in enumerate(runs)
-        for first in range(0, run.size // size, columns)
-    ]
+    units = _units([(i, run.size // size, run.x_row // size, run.start // size) for i, run in enumerate(runs)], columns)
+    units[:, 1] *= columns
     constants = {"WORD": _WORDS[size], "ROWS": tile_rows, "COLUMNS": columns, "EVEN": even}
     arguments = len(units), rows, y_row // size
     launch = Launch(
@@ -217,29 +216,38 @@ def _by_runs(runs: list[_Run], rows: int, y_row: int, size: int, even: bool) -> 
 def _by_shifts(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
     columns = _columns(max(run.size for run in runs))
     tile_rows = min(SHIFTED_TILE // (columns * 8), next_power_of_2(rows))
-    units: list[tuple[int, ...]] = [
-        (i, part, run.size, run.x_row, run.start)
-        for i, run in enumerate(runs)
-        for part in range(-(-run.size // (columns * 8)))
-    ]
+    units = _units([(i, run.size, run.x_row, run.start) for i, run in enumerate(runs)], columns * 8)
     constants = {"ITEM": _WORDS[size], "ROWS": tile_rows, "COLUMNS": columns}
     programs, types = len(units) * -(-rows // tile_rows), (tl.int64, tl.int64, tl.int8)
     launch = Launch(join_kernels.join_shifted, programs, (len(units), rows, y_row), constants, types)
     return _Copy(launch, units, f"{rows} rows of runs, by shifted tiles of {tile_rows} x {columns * 8} bytes")
 
 
+def _units(pieces: Sequence[tuple[int, ...]], part: int) -> np.ndarray:
+    """Of each piece, of which the second number is how much it has, its parts: their number is put before that one."""
+    table = np.array(pieces, np.int64)
+    counts = -(-table[:, 1] // part)
+    every = np.repeat(np.arange(len(table)), counts)
+    numbers = np.arange(len(every)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.ascontiguousarray(np.insert(table[every], 1, numbers, axis=1))
+
+
+def _words(runs: Sequence[_Run], size: int) -> np.ndarray:
+    """Of each word of a row of the output the input, the word's number in its run, and the input's row stride."""
+    pieces = [(i, run.size // size, run.x_row // size) for i, run in enumerate(runs)]
+    return np.ascontiguousarray(_units(pieces, 1)[:, [0, 1, 3]])
+
+
 def _columns(run: int) -> int:
     """The words of a part of a run of so many bytes: few where many would leave threads idle."""
     words = -(-run // 8)
-    columns, _ = parts_of(run)
+    columns = min(parts_of(run)[0], SHIFTED_TILE // 8)
     few = (size for size in FEW_COLUMNS if -(-words // size) * size <= WASTE * words)
     return columns if -(-words // columns) * columns <= WASTE * words else next(few, columns)
 
 
 def _by_columns(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
-    units: list[tuple[int, ...]] = [
-        (i, column, run.x_row // size) for i, run in enumerate(runs) for column in range(run.size // size)
-    ]
+    units = _words(runs, size)
     columns = min(next_power_of_2(len(units)), 64)
     tile_rows = max(TILE_BYTES // 8 // (columns * size), 1)
     constants = {"WORD": _WORDS[size], "ROWS": tile_rows, "COLUMNS": columns}
@@ -252,9 +260,7 @@ def _by_columns(runs: list[_Run], rows: int, y_row: int, size: int) -> _Copy:
 
 
 def _packed_rows(runs: list[_Run], rows: int, size: int) -> _Copy:
-    units: list[tuple[int, ...]] = [
-        (i, column, run.x_row // size) for i, run in enumerate(runs) for column in range(run.size // size)
-    ]
+    units = _words(runs, size)
     width, count = len(units), rows * len(units) * size // 4
     constants = {"WORD": _WORDS[size], "WIDTH": width, "COLUMNS": next_power_of_2(width), "BLOCK": BLOCK}
     launch = Launch(
@@ -269,15 +275,18 @@ def _packed_rows(runs: list[_Run], rows: int, size: int) -> _Copy:
 
 def _by_elements(pieces: list[Piece], item: int) -> _Copy:
     loops = max(1, *(len(piece.sizes) for piece in pieces))
-    units: list[tuple[int, ...]] = []
-    for i, piece in enumerate(pieces):
+    counts = [prod(piece.sizes) for piece in pieces]
+    blocks = max(BLOCKS, next_power_of_2(-(-sum(counts) // (BLOCK * PROGRAMS))))
+    table: list[tuple[int, ...]] = []
+    for i, (piece, count) in enumerate(zip(pieces, counts, strict=True)):
         numbers: list[int] = []
         for size, x, y in zip(piece.sizes[::-1], piece.x[::-1], piece.y[::-1], strict=True):
             numbers += [size, x // item, y // item]
         numbers += [1, 0, 0] * (loops - len(piece.sizes))
-        count = prod(piece.sizes)
-        units += [(i, first, count, piece.start // item, *numbers) for first in range(0, count, BLOCK * BLOCKS)]
-    constants = {"LOOPS": loops, "WORD": _WORDS[item], "BLOCK": BLOCK, "BLOCKS": BLOCKS}
+        table.append((i, count, piece.start // item, *numbers))
+    units = _units(table, BLOCK * blocks)
+    units[:, 1] *= BLOCK * blocks
+    constants = {"LOOPS": loops, "WORD": _WORDS[item], "BLOCK": BLOCK, "BLOCKS": blocks}
     launch = Launch(
         join_kernels.join_elements, len(units), (len(units),), constants, (tl.int64, tl.int64, _WORDS[item])
     )

@@ -16,7 +16,7 @@ from ....core.strided_layout import Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ...base import Declined
 from ...torch.tensors import TYPES
-from ..launch import Launch, Planned, Tensors, next_power_of_2
+from ..launch import MOST, Launch, Planned, Tensors, next_power_of_2, too_many
 from . import quantized_kernels as pooling_kernels
 
 BLOCK = 1024
@@ -116,6 +116,9 @@ def plan(
     sliding = _sliding_sums(geometry, f"average pooling, windows of {window}, sliding sums")
     if sliding is not None:
         return sliding
+    declined = too_many(-(-prod(geometry.y.sizes) // BLOCK))
+    if declined is not None:
+        return declined
     any_window = _any_window(geometry)
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
@@ -174,6 +177,8 @@ def _sliding_sums(geometry: Geometry, description: str) -> Planned | None:
     rows = min(ROWS, strip_rows, max(MOST_WORDS // words, 1))
     groups = -(-strip_rows // rows)
     lanes = prod(y.sizes[:3]) * -(-y.sizes[4] // 4)
+    if -(-lanes // LANES) * strips >= MOST:
+        return None
 
     @cache
     def launch(in_words: bool, out_words: bool) -> Launch:

@@ -73,7 +73,7 @@ def roi_align(
     program = program // column_blocks
     channel = (program % channel_blocks) * CHANNELS + tl.arange(0, CHANNELS)[:, None]
     program = program // channel_blocks
-    row = program % out_height
+    row = (program % out_height).to(INDEX)
     region = (program // out_height).to(INDEX)
     mask = (channel < channels) & (column < out_width)
 
@@ -165,7 +165,7 @@ def roi_align(
         result = tl.where(is_other, other, result)
     else:
         result = tl.where(outside > 0, result + outside * OUTSIDE, result) / total[:, None]
-    to = region * y_region + row * y_row + channel.to(INDEX) * y_channel + column * y_column
+    to = region * y_region + row * y_row + channel.to(INDEX) * y_channel + column.to(INDEX) * y_column
     tl.store(y + to, result.to(y.dtype.element_ty), mask=mask)
 
 
@@ -200,7 +200,7 @@ def roi_pooling(
     program = program // column_blocks
     channel = (program % channel_blocks) * CHANNELS + tl.arange(0, CHANNELS)[:, None]
     program = program // channel_blocks
-    row = program % out_height
+    row = (program % out_height).to(INDEX)
     region = (program // out_height).to(INDEX)
     mask = (channel < channels) & (column < out_width)
     one = tl.arange(0, 1)
@@ -232,8 +232,9 @@ def roi_pooling(
         is_under = mask & (first + j < last)
         for i in range(begin, end):
             from_row = (column * 0 + i).to(INDEX) * x_row
-            value = tl.load(x + place + j * x_column + from_row, mask=is_under, other=0).to(tl.float32)
+            value = tl.load(x + place + from_row, mask=is_under, other=0).to(tl.float32)
             best = tl.where(is_under & ((value > best) | (best != best)), value, best)
+        place += x_column
     best = tl.where((first < last) & (begin < end), best, 0.0)
-    to = region * y_region + row * y_row + channel.to(INDEX) * y_channel + column * y_column
+    to = region * y_region + row * y_row + channel.to(INDEX) * y_channel + column.to(INDEX) * y_column
     tl.store(y + to, best.to(y.dtype.element_ty), mask=mask)

@@ -151,15 +151,17 @@ def _around(
     """The sum of elements, or of their squares, from `before` before each to `after` behind it, 0 outside: along one
     dimension, of which it is number i, or along another too, of which it is j."""
     total = (mask.to(tl.int32) * 0).to(WIDE)
+    # Distances times steps in the type of offsets.
+    zero = tl.full((), 0, first.dtype)
     for k in range(-before, after + 1):
         inside = mask & (i + k >= 0) & (i + k < length)
         if IS_SQUARE:
             for m in range(-before, after + 1):
                 within = inside & (j + m >= 0) & (j + m < width)
-                value = tl.load(x + first + (k * step + m * across), mask=within, other=0).to(WIDE)
+                value = tl.load(x + first + ((zero + k) * step + (zero + m) * across), mask=within, other=0).to(WIDE)
                 total += value * value if MAP == "SQUARE" else value
         else:
-            value = tl.load(x + first + k * step, mask=inside, other=0).to(WIDE)
+            value = tl.load(x + first + (zero + k) * step, mask=inside, other=0).to(WIDE)
             total += value * value if MAP == "SQUARE" else value
     return total
 

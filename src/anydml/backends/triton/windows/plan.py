@@ -25,8 +25,9 @@ TILE = 2048
 """Elements of a program of UNFOLD, which computes little."""
 LOCAL_TILE = FOLD_TILE = 512
 """Likewise of local responses, and of FOLD."""
-MOST_AROUND = 256
-"""Elements around each up to which a local response adds them one by one; others are left to calls of PyTorch."""
+MOST_AROUND, LOADS = 256, 16
+"""Elements around each, and those for each call of PyTorch, up to one of which a local response adds them one by one:
+of more, the calls read and write all elements less often than the kernel loads them."""
 WARPS, WARPS_OF_MANY = 2, 4
 """Of local responses along channels; of those in squares, and of gradients."""
 
@@ -149,7 +150,9 @@ def _local_response(desc: Any, read: Sequence[Layout], y: Layout, device: torch.
     # What lies beyond both ends is not walked to.
     farthest = max(one.size, other.size) - 1
     before, after = (min((desc.LocalSize - k) // 2, farthest) for k in (1, 0))
-    if (around := (before + after + 1) ** len(along)) > MOST_AROUND:
+    # There is a call for each distance in a dimension, but where each element has all others around it.
+    distances = (before + after + 1) * sum(min(before, after) < y.sizes[i] - 1 for i in along)
+    if (around := (before + after + 1) ** len(along)) > max(MOST_AROUND, LOADS * distances):
         return Declined(f"{around} elements around each")
     row_sizes, *row_steps = inner_first([(loop.size, *loop.steps) for loop in rows_of], 3)
     arguments = (
