@@ -102,6 +102,9 @@ class ByteRealigner {
 // are not.
 enum class StoreMode { kCached, kNonTemporal, kRealigned };
 
+// A realigning store serves aligned outputs too, so that kernels need no third form.
+inline constexpr StoreMode kStreamed = kRealigns ? StoreMode::kRealigned : StoreMode::kNonTemporal;
+
 // Stores the first `count` bytes of a granule, an even number.
 ANYDML_INLINE void store_bytes(std::byte* to, Granule granule, int64_t count) {
   if (count == kGranule) return store_vector(to, granule);
