@@ -46,7 +46,8 @@ constexpr int64_t rows_per_line(int columns) {
          kRowsAtOnce<T>;
 }
 
-// Scans any number of columns as scalars, or reduces them, with a prefix of the blocks before or null.
+// Scans any number of columns as scalars, or reduces them. `before` is the prefix of the blocks before, or
+// null; it is for sums of floats alone, as others go on from block to block.
 template <class T, class Operation, bool kStores>
 class ScalarColumns {
   using Accumulator = AccumulatorOf<T>;
@@ -80,7 +81,9 @@ class ScalarColumns {
       accumulators[j] = last;
       if constexpr (kStores) {
         const auto put = [&](int r, Accumulator y) {
-          if (before != nullptr) y = Operation::combine(before[j], y);
+          if constexpr (kIsOrderSensitive<T, Operation>) {
+            if (before != nullptr) y = Operation::combine(before[j], y);
+          }
           narrow<T, Accumulator>(range.out + r * range.out_step + j * kSize, y);
         };
         put(0, exclusive ? until : next);
