@@ -204,7 +204,10 @@ class RealigningStore {
     put_granule(to, granule_of<T, kDown>(first, second));
   }
   ANYDML_INLINE void put_granule(std::byte*, Granule granule) {
-    stream_half<uint8_t>(to_, kStoreMode == StoreMode::kRealigned ? filled_up(granule) : granule);
+    // A branch, as aligned outputs need no shuffle.
+    Granule whole = granule;
+    if (kStoreMode == StoreMode::kRealigned && filled_ != 0) whole = filled_up(granule);
+    stream_half<uint8_t>(to_, whole);
     advance();
     last_ = granule;
   }
