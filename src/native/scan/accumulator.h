@@ -63,16 +63,21 @@ inline constexpr bool kIsOrderSensitive = kIsFloat<T> && std::is_same_v<Operatio
 template <class T, class Operation>
 inline constexpr bool kIsBlockable = !kIsFloat<T> || std::is_same_v<Operation, Sum>;
 
+// What leaves the bits of every element as they are: of floats -0 does so where +0 would make +0 of -0.
+template <class Accumulator, class Operation>
+inline constexpr Accumulator kNeutral =
+    std::is_same_v<Operation, Sum> ? static_cast<Accumulator>(-0.0) : static_cast<Accumulator>(1);
+
 // An integer of T's size, for moving elements without arithmetic.
 template <class T>
 using BitsOf =
     std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
 
 // Scans one element. x is read before y is written, as the two may be one.
-template <class T, class Operation, bool kExclusive>
-inline void advance_one(AccumulatorOf<T>& accumulator, const std::byte* x, std::byte* y) {
+template <class T, class Operation>
+inline void advance_one(AccumulatorOf<T>& accumulator, const std::byte* x, std::byte* y, bool exclusive) {
   const auto next = Operation::combine(accumulator, widen<T, AccumulatorOf<T>>(x));
-  narrow<T, AccumulatorOf<T>>(y, kExclusive ? accumulator : next);
+  narrow<T, AccumulatorOf<T>>(y, exclusive ? accumulator : next);
   accumulator = next;
 }
 

@@ -62,7 +62,7 @@ class ColumnPlan final : public Plan {
     const int64_t strips = std::max<int64_t>(1, (columns_.size - alignment_peel - least + width) / width);
     const int64_t tasks = std::min(calls_for(2 * bytes_, threads), planes * strips);
     parallel_for(tasks, threads, [&](int64_t task) {
-      ColumnOutputs outputs(policy_.non_temporal);
+      ColumnOutputs outputs(exclusive_, policy_.non_temporal);
       int64_t begin = share_begin(task, tasks, planes * strips);
       const int64_t end = share_begin(task + 1, tasks, planes * strips);
       while (begin < end) {
@@ -91,7 +91,7 @@ class ColumnPlan final : public Plan {
   }
 
  private:
-  using Kernels = ColumnScan<T, Operation, Output::kNone>;
+  using Kernels = ColumnScan<T, Operation>;
   using Kernel = typename Kernels::Kernel;
   using Accumulator = AccumulatorOf<T>;
   static constexpr int64_t kSize = sizeof(T);
@@ -118,11 +118,11 @@ class ColumnPlan final : public Plan {
         out_start_(geometry.out_start),
         bytes_(bytes),
         columns_(take_innermost(geometry.lines)),
-        planes_(std::move(geometry.lines)) {
-    scan_ = exclusive
-                ? ColumnScan<T, Operation, Output::kExclusive>::choose(policy_.algorithm, columns_.size)
-                : ColumnScan<T, Operation, Output::kInclusive>::choose(policy_.algorithm, columns_.size);
-    if constexpr (kIsBlockable<T, Operation>) reduce_ = Kernels::choose(policy_.algorithm, columns_.size);
+        planes_(std::move(geometry.lines)),
+        exclusive_(exclusive),
+        scan_(Kernels::choose(policy_.algorithm, columns_.size)),
+        reduce_(nullptr) {
+    if constexpr (kIsBlockable<T, Operation>) reduce_ = Kernels::choose_reduction(policy_.algorithm);
   }
 
   // Whether columns are cut into blocks.
@@ -200,13 +200,13 @@ class ColumnPlan final : public Plan {
     chained_scan(
         blocks, width, first, in == out, threads,
         [&](int64_t block, Accumulator* totals) {
-          ColumnOutputs none(false);
+          ColumnOutputs none(false, false);
           clear(totals, width);
           scan_range(reduce_, in, out, block * policy_.tile, rows(block), width, totals, nullptr, none);
         },
         [&](Accumulator* before, const Accumulator* totals) { combine(before, totals, width); },
         [&](int64_t block, Accumulator* before, const Accumulator*) {
-          ColumnOutputs outputs(policy_.non_temporal);
+          ColumnOutputs outputs(exclusive_, policy_.non_temporal);
           const auto scan = [&](Accumulator* accumulators) {
             scan_range(scan_, in, out, block * policy_.tile, rows(block), width, accumulators, before,
                        outputs);
@@ -236,6 +236,7 @@ class ColumnPlan final : public Plan {
   int64_t bytes_;
   Loop columns_;
   Lines planes_;
+  bool exclusive_;
   Kernel scan_;
   Kernel reduce_;
   CarryPlaces places_;

@@ -31,7 +31,7 @@ ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
 
-template <class T, class Operation, Output kOutput>
+template <class T, class Operation>
 class ColumnScan {
  public:
   using Accumulator = AccumulatorOf<T>;
@@ -47,9 +47,7 @@ class ColumnScan {
   // The kernel of an algorithm for strips of `width` columns, which is of no concern to kernels that take any
   // number. Each brings `accumulators`, which is L, on; `before` is C, or null where there is none.
   static Kernel choose(ScanAlgorithm algorithm, int64_t width) {
-    if (algorithm != ScanAlgorithm::kPackedColumns && algorithm != ScanAlgorithm::kNarrowColumns) {
-      return scan_columns;
-    }
+    if (!is_narrow(algorithm)) return scan_columns;
     if constexpr (kCompact) return scan_scalars;
     return [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) {
       if constexpr (kIsFloat<T>) {
@@ -60,104 +58,138 @@ class ColumnScan {
       return kNarrowOnes[width - 1];
     }(std::make_integer_sequence<int, kNarrow - 1>{});
   }
+  // That of a reduction, which has no outputs.
+  static Kernel choose_reduction(ScanAlgorithm algorithm) {
+    return is_narrow(algorithm) ? reduce_narrow : reduce_columns;
+  }
 
  private:
   using V = Vector<Accumulator>;
   static constexpr int64_t kSize = sizeof(T);
-  // Calls body with whether there is a prefix of the blocks before, which only sums of floats have.
-  template <class Body>
-  static void dispatch(const Accumulator* before, const Body& body) {
-    if constexpr (kIsOrderSensitive<T, Operation> && kOutput != Output::kNone) {
-      if (before != nullptr) return body.template operator()<true>();
-    }
-    body.template operator()<false>();
+
+  static bool is_narrow(ScanAlgorithm algorithm) {
+    return algorithm == ScanAlgorithm::kPackedColumns || algorithm == ScanAlgorithm::kNarrowColumns;
   }
 
   template <int kColumns>
   static void scan_packed(const RowRange& range, int64_t, Accumulator* accumulators,
                           const Accumulator* before, ColumnOutputs& outputs) {
-    dispatch(before, [&]<bool kCarried> {
-      PackedColumns<T, Operation, kOutput, kColumns, kCarried>::scan(range, accumulators, before,
-                                                                     outputs.buffer);
-    });
+    PackedColumns<T, Operation, kColumns>::scan(range, accumulators, before, outputs.exclusive,
+                                                outputs.buffer);
   }
   template <int kColumns>
   static void scan_narrow(const RowRange& range, int64_t, Accumulator* accumulators,
                           const Accumulator* before, ColumnOutputs& outputs) {
-    dispatch(before, [&]<bool kCarried> {
-      NarrowColumns<T, Operation, kOutput, kColumns, kCarried>::scan(range, accumulators, before,
-                                                                     outputs.stage);
-    });
+    NarrowColumns<T, Operation, kColumns>::scan(range, accumulators, before, outputs.exclusive,
+                                                outputs.stage);
   }
   static void scan_scalars(const RowRange& range, int64_t width, Accumulator* accumulators,
                            const Accumulator* before, ColumnOutputs& outputs) {
-    dispatch(before, [&]<bool kCarried> {
-      ScalarColumns<T, Operation, kOutput, kCarried>::scan(range, static_cast<int>(width), accumulators,
-                                                           before, outputs.stage);
-    });
+    ScalarColumns<T, Operation, true>::scan(range, static_cast<int>(width), accumulators, before,
+                                            outputs.exclusive, outputs.stage);
+  }
+  static void reduce_narrow(const RowRange& range, int64_t width, Accumulator* accumulators,
+                            const Accumulator*, ColumnOutputs& outputs) {
+    const auto columns = static_cast<int>(width);
+    if constexpr (kCompact) {
+      ScalarColumns<T, Operation, false>::scan(range, columns, accumulators, nullptr, false, outputs.stage);
+    } else {
+      NarrowReduction<T, Operation>::reduce(range, columns, accumulators, outputs.stage);
+    }
+  }
+  static void reduce_columns(const RowRange& range, int64_t width, Accumulator* accumulators,
+                             const Accumulator*, ColumnOutputs&) {
+    scan_rows<false, false, false>(range, width, accumulators, nullptr);
   }
   static void scan_columns(const RowRange& range, int64_t width, Accumulator* accumulators,
                            const Accumulator* before, ColumnOutputs& outputs) {
-    dispatch(before, [&]<bool kCarried> {
-      if constexpr (kCompact) {
-        scan_rows<kCarried>(range, width, accumulators, before);
-      } else {
-        scan_strip<kCarried>(range, width, accumulators, before, outputs.buffer);
-      }
-    });
+    if constexpr (kIsOrderSensitive<T, Operation>) {
+      if (before != nullptr) return scan_strip<true>(range, width, accumulators, before, outputs);
+    }
+    scan_strip<false>(range, width, accumulators, before, outputs);
   }
 
   // Scans columns that fill a vector. Non-temporal stores write short packed rows as one stream, long rows
-  // line by line.
+  // line by line. kCarried: with a prefix of the blocks before, which only sums of floats have.
   template <bool kCarried>
   static void scan_strip(const RowRange& range, int64_t width, Accumulator* accumulators,
-                         const Accumulator* before, RealigningBuffer& buffer) {
-    const int64_t size = width * kSize;
-    if (kOutput != Output::kNone && buffer.is_non_temporal()) {
-      if (range.out_step == size && size <= tuning::kMostPackedRow) {
-        using Streamed = StreamedColumns<T, Operation, kOutput == Output::kExclusive, kCarried>;
-        if (Streamed::scan(range, width, accumulators, before, buffer)) return;
-      } else if (size >= tuning::kStreamedRowFrom && is_aligned(range)) {
-        return stream_rows<kCarried>(range, width, accumulators, before);
+                         const Accumulator* before, ColumnOutputs& outputs) {
+    const bool exclusive = outputs.exclusive;
+    if constexpr (!kCompact) {
+      const int64_t size = width * kSize;
+      if (outputs.buffer.is_non_temporal()) {
+        if (range.out_step == size && size <= tuning::kMostPackedRow) {
+          using Streamed = StreamedColumns<T, Operation, kCarried>;
+          if (Streamed::scan(range, width, accumulators, before, exclusive, outputs.buffer)) return;
+        } else if (size >= tuning::kStreamedRowFrom && is_aligned(range)) {
+          return stream_rows<kCarried>(range, width, accumulators, before, exclusive);
+        }
       }
+      if (on_few_vectors<kLanes>(width, [&]<int kVectors>(std::integral_constant<int, kVectors>) {
+            scan_vectors<kVectors, kCarried>(range, width, accumulators, before, exclusive);
+          }))
+        return;
     }
-    if (!on_few_vectors<kLanes>(width, [&]<int kVectors>(std::integral_constant<int, kVectors>) {
-          scan_vectors<kVectors, kCarried>(range, width, accumulators, before);
-        })) {
-      scan_rows<kCarried>(range, width, accumulators, before);
+    if (exclusive) {
+      scan_rows<true, true, kCarried>(range, width, accumulators, before);
+    } else {
+      scan_rows<true, false, kCarried>(range, width, accumulators, before);
     }
   }
 
   // Keeps the accumulators of so few vectors in registers, for which all loops over them are unrolled. The
-  // last vector may overlap the one before it; the lanes that they share have the same values in both.
+  // last vector may overlap the one before it; the lanes that they share have the same values in both. What
+  // is stored for a row is what its scan begins with, or, inclusive, what that of the row after it begins
+  // with.
   template <int kVectors, bool kCarried>
   ANYDML_NOINLINE static void scan_vectors(const RowRange& range, int64_t width, Accumulator* accumulators,
-                                           const Accumulator* before) {
+                                           const Accumulator* before, bool exclusive) {
     const int64_t last = width - kLanes;
     const auto column = [&](int k) { return k < kVectors - 1 ? k * kLanes : last; };
     V accumulator[kVectors];
 #pragma GCC unroll 8
     for (int k = 0; k < kVectors; ++k) accumulator[k] = load_accumulators(accumulators + column(k));
     auto [rows, in, in_step, out, out_step] = range;
-    for (int64_t r = 0; r < rows; ++r, in += in_step, out += out_step) {
+    if (!exclusive) {
+#pragma GCC unroll 8
+      for (int k = 0; k < kVectors; ++k) {
+        const V x = load_wide<T, Accumulator>(in + column(k) * kSize);
+        accumulator[k] = Operation::combine(accumulator[k], x);
+      }
+      in += in_step;
+      --rows;
+    }
+    for (; rows > 0; --rows, in += in_step, out += out_step) {
       const V last_x = load_wide<T, Accumulator>(in + last * kSize);
+#pragma GCC unroll 8
       for (int k = 0; k < kVectors; ++k) {
         const int64_t j = column(k);
         const V x = k < kVectors - 1 ? load_wide<T, Accumulator>(in + j * kSize) : last_x;
-        store_outputs(out + j * kSize, advance<kCarried>(accumulator[k], x, before, j));
+        store_wide<T, Accumulator>(out + j * kSize, outputs_of<kCarried>(accumulator[k], before, j));
+        accumulator[k] = Operation::combine(accumulator[k], x);
       }
     }
 #pragma GCC unroll 8
-    for (int k = 0; k < kVectors; ++k)
-      store_vector(reinterpret_cast<std::byte*>(accumulators + column(k)), accumulator[k]);
+    for (int k = 0; k < kVectors; ++k) {
+      const int64_t j = column(k);
+      if (!exclusive)
+        store_wide<T, Accumulator>(out + j * kSize, outputs_of<kCarried>(accumulator[k], before, j));
+      store_vector(reinterpret_cast<std::byte*>(accumulators + j), accumulator[k]);
+    }
+  }
+
+  // The outputs of columns from the j-th on, whose block comes to `accumulator`.
+  template <bool kCarried>
+  ANYDML_INLINE static V outputs_of(V accumulator, const Accumulator* before, int64_t j) {
+    if constexpr (kCarried) return Operation::combine(load_accumulators(before + j), accumulator);
+    return accumulator;
   }
 
   // Brings a vector of accumulators, from column j on, on by a row, and returns the outputs.
   template <bool kCarried>
-  ANYDML_INLINE static V advance(V& accumulator, V x, const Accumulator* before, int64_t j) {
+  ANYDML_INLINE static V advance(V& accumulator, V x, const Accumulator* before, int64_t j, bool exclusive) {
     const V next = Operation::combine(accumulator, x);
-    V y = kOutput == Output::kExclusive ? accumulator : next;
-    if constexpr (kCarried) y = Operation::combine(load_accumulators(before + j), y);
+    const V y = outputs_of<kCarried>(exclusive ? accumulator : next, before, j);
     accumulator = next;
     return y;
   }
@@ -166,19 +198,19 @@ class ColumnScan {
   // stores the part of the line that is the row's own.
   template <bool kCarried>
   ANYDML_NOINLINE static void stream_rows(const RowRange& range, int64_t width, Accumulator* accumulators,
-                                          const Accumulator* before) {
+                                          const Accumulator* before, bool exclusive) {
     const std::byte* in = range.in;
     std::byte* out = range.out;
     for (int64_t r = 0; r < range.rows; ++r, in += range.in_step, out += range.out_step) {
       const int64_t head = to_next_line(out) / kSize;
       const int64_t tail = (width - head) % kColumns;
-      stream_edge<kCarried>(in, out, accumulators, before, 0, head);
+      stream_edge<kCarried>(in, out, accumulators, before, exclusive, 0, head);
       const int64_t last = width - kColumns;
       stream_edge<kCarried>(in + last * kSize, out + last * kSize, accumulators + last,
-                            kCarried ? before + last : nullptr, kColumns - tail, tail);
+                            kCarried ? before + last : nullptr, exclusive, kColumns - tail, tail);
       for (int64_t j = head; j < width - tail; j += kColumns) {
         prefetch_line(in + range.in_step + j * kSize);
-        advance_line<kCarried>(in + j * kSize, accumulators + j, kCarried ? before + j : nullptr,
+        advance_line<kCarried>(in + j * kSize, accumulators + j, kCarried ? before + j : nullptr, exclusive,
                                [&](int64_t at, auto y) { stream_vector(out + j * kSize + at, y); });
       }
     }
@@ -187,12 +219,14 @@ class ColumnScan {
   // Scans `count` columns of a line, from the i-th on.
   template <bool kCarried>
   ANYDML_NOINLINE static void stream_edge(const std::byte* in, std::byte* out, Accumulator* accumulators,
-                                          const Accumulator* before, int64_t i, int64_t count) {
+                                          const Accumulator* before, bool exclusive, int64_t i,
+                                          int64_t count) {
     if (count == 0) return;
     Accumulator next[kColumns];
     std::byte line[kLine];
     std::copy_n(accumulators, kColumns, next);
-    advance_line<kCarried>(in, next, before, [&](int64_t at, auto y) { store_vector(line + at, y); });
+    advance_line<kCarried>(in, next, before, exclusive,
+                           [&](int64_t at, auto y) { store_vector(line + at, y); });
     std::copy_n(next + i, count, accumulators + i);
     std::memcpy(out + i * kSize, line + i * kSize, static_cast<size_t>(count * kSize));
   }
@@ -200,13 +234,14 @@ class ColumnScan {
   // Calls put(at, y) for each vector of a line's outputs.
   template <bool kCarried, class Put>
   ANYDML_INLINE static void advance_line(const std::byte* in, Accumulator* accumulators,
-                                         const Accumulator* before, const Put& put) {
+                                         const Accumulator* before, bool exclusive, const Put& put) {
     for (int64_t at = 0; at < kLine; at += kVectorBytes) {
       V y[kWides];
       for (int64_t k = 0; k < kWides; ++k) {
         const int64_t j = at / kSize + k * kLanes;
         V accumulator = load_accumulators(accumulators + j);
-        y[k] = advance<kCarried>(accumulator, load_wide<T, Accumulator>(in + j * kSize), before, j);
+        y[k] =
+            advance<kCarried>(accumulator, load_wide<T, Accumulator>(in + j * kSize), before, j, exclusive);
         store_vector(reinterpret_cast<std::byte*>(accumulators + j), accumulator);
       }
       put(at, narrow_vector<T, Accumulator>(y));
@@ -223,14 +258,15 @@ class ColumnScan {
   // The vectors of accumulators that give a line of outputs.
   static constexpr int64_t kPerLine = kLine / (kLanes * kSize);
 
-  // Scans several rows at a time, so that each accumulator stays in a register for as many.
-  template <bool kCarried>
+  // (A branch for exclusive outputs cost a tenth of the time here.) Scans several rows at a time, so that
+  // each accumulator stays in a register for as many.
+  template <bool kStores, bool kExclusive, bool kCarried>
   ANYDML_NOINLINE static void scan_rows(const RowRange& range, int64_t width, Accumulator* accumulators,
                                         const Accumulator* before) {
     RowRange left = range;
     const auto go = [&]<int64_t kRows>(std::integral_constant<int64_t, kRows>) {
       while (left.rows >= kRows) {
-        advance_rows<kCarried, kRows>(left, width, accumulators, before);
+        advance_rows<kStores, kExclusive, kCarried, kRows>(left, width, accumulators, before);
         left.rows -= kRows;
         left.in += kRows * left.in_step;
         left.out += kRows * left.out_step;
@@ -242,9 +278,12 @@ class ColumnScan {
 
   // The last vector may overlap the one before it. So it loads its input and its accumulators first, and
   // stores the same values into the lanes that the two share.
-  template <bool kCarried, int64_t kRows>
+  template <bool kStores, bool kExclusive, bool kCarried, int64_t kRows>
   ANYDML_INLINE static void advance_rows(const RowRange& range, int64_t width, Accumulator* accumulators,
                                          const Accumulator* before) {
+    const auto store_outputs = [](std::byte* out, V y) {
+      if constexpr (kStores) store_wide<T, Accumulator>(out, y);
+    };
     const int64_t last = width - kLanes;
     V last_accumulator = load_accumulators(accumulators + last);
     V last_x[kRows];
@@ -258,7 +297,7 @@ class ColumnScan {
       for (int64_t r = 0; r < kRows; ++r) {
         const V x = load_wide<T, Accumulator>(range.in + r * range.in_step + j * kSize);
         store_outputs(range.out + r * range.out_step + j * kSize,
-                      advance<kCarried>(accumulator, x, before, j));
+                      advance<kCarried>(accumulator, x, before, j, kExclusive));
       }
       store_vector(reinterpret_cast<std::byte*>(accumulators + j), accumulator);
       j += kLanes;
@@ -270,17 +309,13 @@ class ColumnScan {
     while (j < last) advance_vector();
     for (int64_t r = 0; r < kRows; ++r) {
       store_outputs(range.out + r * range.out_step + last * kSize,
-                    advance<kCarried>(last_accumulator, last_x[r], before, last));
+                    advance<kCarried>(last_accumulator, last_x[r], before, last, kExclusive));
     }
     store_vector(reinterpret_cast<std::byte*>(accumulators + last), last_accumulator);
   }
 
   static V load_accumulators(const Accumulator* accumulators) {
     return load_vector<V>(reinterpret_cast<const std::byte*>(accumulators));
-  }
-
-  static void store_outputs(std::byte* out, V y) {
-    if constexpr (kOutput != Output::kNone) store_wide<T, Accumulator>(out, y);
   }
 };
 

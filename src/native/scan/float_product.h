@@ -27,7 +27,7 @@ ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
 
-template <class T, bool kExclusive, bool kDown>
+template <class T, bool kDown>
 class ProductScan {
  public:
   using State = ScaledFloat;
@@ -37,18 +37,18 @@ class ProductScan {
   template <StoreMode kStoreMode>
   ANYDML_NOINLINE static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out,
                                         int64_t out_step, int64_t size, int64_t rows, ScaledFloat& total,
-                                        int64_t distance, RealigningBuffer& buffer) {
+                                        bool exclusive, int64_t distance, RealigningBuffer& buffer) {
     RealigningStore<kStoreMode, kDown> outputs(buffer);
     bool in_range = is_in_range(total);
     V before = spread(total);
     for (int64_t r = 0; r < rows; ++r, in += in_step, out += out_step) {
       outputs.begin(out, size * kSize);
       for (int64_t i = 0; i < size;) {
-        if (in_range) i = scan_in_range(in, out, size, i, before, in + distance, outputs);
+        if (in_range) i = scan_in_range(in, out, size, i, exclusive, before, in + distance, outputs);
         if (i == size) break;
         if (in_range) total = normalised(before[0], 0);
         outputs.save_state();
-        i = scan_scaled<kStoreMode>(in, out, size, i, total, buffer);
+        i = scan_scaled<kStoreMode>(in, out, size, i, exclusive, total, buffer);
         outputs.load_state();
         in_range = i < size;
         before = spread(total);
@@ -110,19 +110,20 @@ class ProductScan {
   // Scans from the i-th element on, as long as the product stays in range; returns where it did not.
   template <class Outputs>
   ANYDML_INLINE static int64_t scan_in_range(const std::byte* in, std::byte* out, int64_t size, int64_t i,
-                                             V& before, const std::byte* prefetch_from, Outputs& outputs) {
+                                             bool exclusive, V& before, const std::byte* prefetch_from,
+                                             Outputs& outputs) {
     while (i < size) {
       if (!outputs.at_shared_granule()) {
         bool stays = true;
         i = over_lines<T, V, kDown, Outputs::kIsNonTemporal>(in, size, i, [&](const auto& line, int64_t at) {
           prefetch_line(prefetch_from + at);
-          return stays = scan_line(line, out + at, before, outputs);
+          return stays = scan_line(line, out + at, exclusive, before, outputs);
         });
         if (!stays) return i;
       }
       if (const int64_t count = std::min(kPerLine, size - i); count > 0) {
         const int64_t at = Order::element(size, i, count);
-        if (!scan_rest(in + at, count, out + at, before, outputs)) return i;
+        if (!scan_rest(in + at, count, out + at, exclusive, before, outputs)) return i;
         i += count;
       }
     }
@@ -131,22 +132,22 @@ class ProductScan {
 
   // Writes nothing where the product leaves the range; returns whether it stays.
   template <class Outputs>
-  ANYDML_INLINE static bool scan_line(const Line<T, V, kDown>& line, std::byte* out, V& before,
-                                      Outputs& outputs) {
+  ANYDML_INLINE static bool scan_line(const Line<T, V, kDown>& line, std::byte* out, bool exclusive,
+                                      V& before, Outputs& outputs) {
     V y[kVectors];
-    if (!multiply([&](int k) { return line.x[k]; }, before, y)) return false;
+    if (!multiply([&](int k) { return line.x[k]; }, exclusive, before, y)) return false;
 #pragma GCC unroll 4
     for (int k = 0; k < kVectors; ++k) outputs.template put<T>(out + Order::part(k, kVectors), y[k]);
     return true;
   }
   // The same for elements that do not fill a line.
   template <class Outputs>
-  ANYDML_INLINE static bool scan_rest(const std::byte* in, int64_t count, std::byte* out, V& before,
-                                      Outputs& outputs) {
+  ANYDML_INLINE static bool scan_rest(const std::byte* in, int64_t count, std::byte* out, bool exclusive,
+                                      V& before, Outputs& outputs) {
     const Rest rest(in, count);
     const auto vectors = static_cast<int>((count + kLanes - 1) / kLanes);
     V y[kVectors];
-    if (!multiply([&](int k) { return rest.vector(k); }, before, y, vectors)) return false;
+    if (!multiply([&](int k) { return rest.vector(k); }, exclusive, before, y, vectors)) return false;
     Granule granules[kVectors] = {};
     for (int k = 0; k < vectors; ++k) granules[k] = narrow_row<T, Granule>(y[k]);
     put_granules<kDown>(outputs, out, granules, count * kSize);
@@ -158,7 +159,7 @@ class ProductScan {
   // was not. A line of halves has as many of these products as a vector has lanes, which are tested at once;
   // a line of singles has fewer, which are tested one by one.
   template <class Load>
-  ANYDML_INLINE static bool multiply(const Load& x, V& before, V* y, int vectors = kVectors) {
+  ANYDML_INLINE static bool multiply(const Load& x, bool exclusive, V& before, V* y, int vectors = kVectors) {
     constexpr bool kHalves = kLanes > kFactors;
     using Guard = RangeGuard<Accumulator>;
     V t = before;
@@ -186,10 +187,10 @@ class ProductScan {
         in_range = in_range && Guard::contains(t[0]);
       }
       y[k] = from * p;
-      if constexpr (kExclusive) y[k] = Prefix::shift_in(from, y[k]);
       t *= Prefix::last_of(p);
     });
     if constexpr (kHalves) in_range = Guard::none_of(Guard::outside(passed));
+    if (exclusive) Prefix::shift_in(before, y, kVectors);
     if (in_range) before = t;
     return in_range;
   }
@@ -198,17 +199,17 @@ class ProductScan {
   // again; returns where.
   template <StoreMode kStoreMode>
   ANYDML_NOINLINE static int64_t scan_scaled(const std::byte* in, std::byte* out, int64_t size, int64_t i,
-                                             ScaledFloat& total, RealigningBuffer& buffer) {
+                                             bool exclusive, ScaledFloat& total, RealigningBuffer& buffer) {
     RealigningStore<kStoreMode, kDown> outputs(buffer);
     do {
       const int64_t count = std::min(kPerLine, size - i);
       const int64_t at = Order::element(size, i, count);
       Granule y[kGranules];
       if (count == kPerLine && !outputs.at_shared_granule()) {
-        scale_line(in + at, y, total);
+        scale_line(in + at, y, exclusive, total);
         for (int k = 0; k < kGranules; ++k) outputs.put_granule(out + at + Order::part(k, kGranules), y[k]);
       } else {
-        scale_line(Rest(in + at, count).bytes(), y, total);
+        scale_line(Rest(in + at, count).bytes(), y, exclusive, total);
         put_granules<kDown>(outputs, out + at, y, count * kSize);
       }
       i += count;
@@ -219,7 +220,8 @@ class ProductScan {
   // Within a line, m is only multiplied by numbers from 1 to 2, so that it needs no renormalisation. At
   // 2^-700 and below, and at 2^900 and above, four more factors give 0 and infinity as floats, so that the
   // exponent is clamped.
-  ANYDML_NOINLINE static void scale_line(const std::byte* in, Granule* out, ScaledFloat& total) {
+  ANYDML_NOINLINE static void scale_line(const std::byte* in, Granule* out, bool exclusive,
+                                         ScaledFloat& total) {
     if (total.e < kFar && skip_line(in, total)) {
       std::fill_n(out, kGranules, Granule{});
       return;
@@ -233,7 +235,7 @@ class ProductScan {
         const Vector<double> p = four_of(in, k * kSteps + step);
         const Vector<double> before = broadcast(t.m * power_of_two(std::clamp<int64_t>(t.e, -700, 900)));
         const Vector<double> next = before * p;
-        y[kDown ? kSteps - 1 - step : step] = to_singles(kExclusive ? Doubles::shift_in(before, next) : next);
+        y[kDown ? kSteps - 1 - step : step] = to_singles(exclusive ? Doubles::shift_in(before, next) : next);
         take(t, Doubles::last_of(p)[0]);
       }
       out[k] = as_elements(y);

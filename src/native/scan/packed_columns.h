@@ -20,14 +20,15 @@ ANYDML_ISA_BEGIN
 
 #if defined(ANYDML_VECTORS)
 
-template <class T, class Operation, Output kOutput, int kColumns, bool kCarried>
+template <class T, class Operation, int kColumns>
 class PackedColumns {
  public:
   using Accumulator = AccumulatorOf<T>;
 
+  // `before` is the prefix of the blocks before, or null.
   static void scan(const RowRange& range, Accumulator* accumulators, const Accumulator* before,
-                   RealigningBuffer& buffer) {
-    PackedColumns columns(accumulators, before);
+                   bool exclusive, RealigningBuffer& buffer) {
+    PackedColumns columns(accumulators, before, exclusive);
     columns.scan_all(range, buffer);
     std::copy_n(columns.accumulators_, kColumns, accumulators);
   }
@@ -38,14 +39,16 @@ class PackedColumns {
   static constexpr int64_t kLanes = kVectorBytes / sizeof(Accumulator);
   static constexpr int64_t kRow = kColumns * kSize;
 
-  PackedColumns(const Accumulator* accumulators, const Accumulator* before) {
+  PackedColumns(const Accumulator* accumulators, const Accumulator* before, bool exclusive)
+      : exclusive_(exclusive) {
     std::copy_n(accumulators, kColumns, accumulators_);
-    if constexpr (kCarried) std::copy_n(before, kColumns, before_);
+    std::fill_n(before_, kLanes, kNeutral<Accumulator, Operation>);
+    if (before != nullptr) std::copy_n(before, kColumns, before_);
   }
 
   void scan_all(const RowRange& range, RealigningBuffer& buffer) {
     if (range.out_step < 0) return scan_some<true, StoreMode::kCached>(range, buffer);
-    if constexpr (kRealigns && kOutput != Output::kNone) {
+    if constexpr (kRealigns) {
       if (buffer.mode_for(range.out, kRow) != StoreMode::kCached) {
         return scan_some<false, StoreMode::kRealigned>(range, buffer);
       }
@@ -70,7 +73,7 @@ class PackedColumns {
     std::byte* const out = lowest_of<kDown>(rest);
     std::memcpy(rows, rest.in + (out - rest.out), static_cast<size_t>(size));
     scan_groups<kDown, StoreMode::kCached>({kGroup, first, rest.in_step, first, rest.out_step}, buffer);
-    if (kOutput != Output::kNone) put_bytes<kStoreMode, kDown>(buffer, out, rows, size);
+    put_bytes<kStoreMode, kDown>(buffer, out, rows, size);
   }
 
   ANYDML_NOINLINE static void fill_identity(std::byte* to, int64_t size) {
@@ -78,7 +81,8 @@ class PackedColumns {
   }
 
   // Scans groups of rows. With p the scan of a pair's rows by themselves,
-  //   p = (x(i), x(i) o x(i + 1)),   y = (L, L) o p,   L' = L o p(i + 1).
+  //   p = (x(i), x(i) o x(i + 1)),   y = (L, L) o p,   L' = L o p(i + 1);
+  // exclusive, y = (L, L) o (neutral, x(i)).
   template <bool kDown, StoreMode kStoreMode>
   ANYDML_NOINLINE void scan_groups(const RowRange& range, RealigningBuffer& buffer) {
     using Group = RowGroup<Accumulator, kColumns, kDown>;
@@ -89,7 +93,7 @@ class PackedColumns {
     V& accumulator = accumulators[Group::kPairs];
     accumulator = load_vector<V>(reinterpret_cast<const std::byte*>(accumulators_));
     V before[kVectors];
-    if constexpr (kCarried) {
+    if constexpr (kIsOrderSensitive<T, Operation>) {
       std::fill_n(accumulators, Group::kPairs, load_vector<V>(reinterpret_cast<const std::byte*>(before_)));
       for_each_index<kVectors>([&]<int k> { before[k] = Group::template distribute<k>(accumulators); });
     }
@@ -113,12 +117,13 @@ class PackedColumns {
       for_each_index<Group::kPairs>([&]<int k> {
         accumulators[k + 1] = Operation::combine(accumulators[k], Group::template second_row<k>(p));
       });
-      if constexpr (kOutput == Output::kNone) continue;
+      if (exclusive_) {
+        const V neutral = broadcast(Accumulator{1}) * kNeutral<Accumulator, Operation>;  // whose sign stays
+        for_each_index<kVectors>([&]<int k> { p[k] = Group::template blend<k>(neutral, first[k]); });
+      }
       for_each_index<kVectors>([&]<int k> {
-        const V until = Group::template distribute<k>(accumulators);
-        V y = Operation::combine(until, kOutput == Output::kExclusive ? first[k] : p[k]);
-        if constexpr (kOutput == Output::kExclusive) y = Group::template blend<k>(until, y);
-        if constexpr (kCarried) y = Operation::combine(before[k], y);
+        V y = Operation::combine(Group::template distribute<k>(accumulators), p[k]);
+        if constexpr (kIsOrderSensitive<T, Operation>) y = Operation::combine(before[k], y);
         put_first(outputs, to + k * kGranule, narrow_row<T, Granule>(y));
       });
     }
@@ -133,7 +138,8 @@ class PackedColumns {
 
   // No output depends on the lanes beyond the columns.
   Accumulator accumulators_[kLanes] = {};
-  Accumulator before_[kLanes] = {};
+  Accumulator before_[kLanes];
+  bool exclusive_;
 };
 
 #endif  // ANYDML_VECTORS

@@ -46,7 +46,7 @@ class RowPlan final : public Plan {
         down_(geometry_.axis.out < 0),
         places_(problem.carries),
         exclusive_(exclusive),
-        kernels_(Kernels::choose(exclusive, down_)) {}
+        kernels_(Kernels::choose(down_)) {}
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* in = static_cast<const std::byte*>(inputs[0]) + geometry_.in_start;
@@ -162,7 +162,7 @@ class RowPlan final : public Plan {
     const int64_t size = block_size(i);
     std::byte* const to = out + lowest(i, size);
     State running = carry;
-    kernels_.scan_block(from, to, size, running, prefetch_from, buffer,
+    kernels_.scan_block(from, to, size, running, exclusive_, prefetch_from, buffer,
                         buffer.mode_for(begin_of(to, size), 0));
     carry = total != nullptr ? Operation::combine(carry, *total) : running;
   }
@@ -195,7 +195,7 @@ class RowPlan final : public Plan {
     const int64_t size = geometry_.axis.size;
     const Loop rows = in_order(count, in, out);
     out += lowest(0, size);
-    kernels_.scan_rows(in + lowest(0, size), rows.in, out, rows.out, size, count, buffer,
+    kernels_.scan_rows(in + lowest(0, size), rows.in, out, rows.out, size, count, exclusive_, buffer,
                        buffer.mode_for(begin_of(out, size), rows.out));
   }
 
@@ -236,12 +236,13 @@ class RowPlan final : public Plan {
         Accumulator accumulators[kRowsPerGroup];
         std::fill_n(accumulators, kRowsPerGroup, static_cast<Accumulator>(Operation::kIdentity));
         const std::byte* const lines = from + r * in_step + lowest(0, size);
-        kernels_.scan_group(lines, in_step, to + r * out_step, out_step, size, accumulators,
+        kernels_.scan_group(lines, in_step, to + r * out_step, out_step, size, exclusive_, accumulators,
                             Prefetcher(lines + kRowsPerGroup * in_step), stage);
       }
       for (; r < rows; ++r) {
         auto accumulator = static_cast<Accumulator>(Operation::kIdentity);
-        kernels_.scan_row(block_of(from + r * in_step, 0, buffer), to + r * size * kSize, size, accumulator);
+        kernels_.scan_row(block_of(from + r * in_step, 0, buffer), to + r * size * kSize, size, exclusive_,
+                          accumulator);
       }
     }
   }
@@ -292,7 +293,7 @@ class RowPlan final : public Plan {
       count = std::min(at_once, size - done);
       const std::byte* const from = in + (i + done) * along;
       const int64_t place = (down_ ? size - done - count : done) * kSize;
-      kernels_.scan_neighbours(from, along, at + place, step, count, lines, accumulators,
+      kernels_.scan_neighbours(from, along, at + place, step, count, lines, exclusive_, accumulators,
                                tile != nullptr ? &deferred : nullptr);
     }
     if (tile != nullptr) deferred.begin(tile, kTileStep, to, out_step, lines, size * kSize);
@@ -308,10 +309,10 @@ class RowPlan final : public Plan {
     std::byte* const at = policy_.non_temporal ? tile : to;
     const int64_t step = policy_.non_temporal ? kTileStep : out_step;
     if (lines == kRowsPerGroup) {
-      kernels_.scan_group(tile, kTileStep, at, step, size, accumulators, Prefetcher(tile), stage);
+      kernels_.scan_group(tile, kTileStep, at, step, size, exclusive_, accumulators, Prefetcher(tile), stage);
     } else {
       for (int64_t s = 0; s < lines; ++s)
-        kernels_.scan_row(tile + s * kTileStep, at + s * step, size, accumulators[s]);
+        kernels_.scan_row(tile + s * kTileStep, at + s * step, size, exclusive_, accumulators[s]);
     }
     if (!policy_.non_temporal) return;
     for (int64_t s = 0; s < lines; ++s) stream_copy(to + s * out_step, tile + s * kTileStep, size * kSize);

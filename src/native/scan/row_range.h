@@ -1,4 +1,4 @@
-// A range of rows of adjacent columns, and which outputs a kernel writes for it.
+// A range of rows of adjacent columns.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,6 @@
 #include "platform/isa.h"
 
 ANYDML_ISA_BEGIN
-
-enum class Output { kNone, kInclusive, kExclusive };
 
 // `rows` steps along the axis, of adjacent columns.
 struct RowRange {

@@ -29,30 +29,29 @@ bool on_few_vectors(int64_t width, const Body& body) {
   }(std::make_integer_sequence<int, tuning::kRegisterVectors>{});
 }
 
-// kCarried: with a prefix of the blocks before. (One kernel that chooses between inclusive and exclusive
-// outputs by a mask takes half the code, but up to 1.2 times the time: 2026-11-24, AMD EPYC of Zen 5, 16
-// columns of float16 products.)
-template <class T, class Operation, bool kExclusive, bool kCarried>
+// kCarried: with a prefix of the blocks before.
+template <class T, class Operation, bool kCarried>
 class StreamedColumns {
  public:
   using Accumulator = AccumulatorOf<T>;
 
   // Scans the rows; returns false, and does nothing, where the address of the output allows no stream.
   static bool scan(const RowRange& range, int64_t width, Accumulator* accumulators, const Accumulator* before,
-                   RealigningBuffer& buffer) {
-    switch (buffer.mode_for(range.out, range.out_step)) {
-      case StoreMode::kCached:
-        return false;
-      case StoreMode::kNonTemporal:
-        stream_packed<StoreMode::kNonTemporal>(range, width, accumulators, before, buffer);
-        return true;
-      case StoreMode::kRealigned:
-        if constexpr (kRealigns) {
-          stream_packed<StoreMode::kRealigned>(range, width, accumulators, before, buffer);
-        }
-        return kRealigns;
+                   bool exclusive, RealigningBuffer& buffer) {
+    if (buffer.mode_for(range.out, range.out_step) == StoreMode::kCached) return false;
+    RowRange rest = range;
+    // Outputs that are aligned share no granule.
+    if (begins_at_shared_granule(range, buffer)) {
+      put_first_row(range, width, accumulators, before, exclusive, buffer);
+      rest = range.part(1, range.rows);
+      if (rest.rows == 0) return true;
     }
-    return false;
+    if (!on_few_vectors<kLanes>(width, [&]<int kVectors>(std::integral_constant<int, kVectors>) {
+          stream_vectors<kVectors>(rest, width, accumulators, before, exclusive, buffer);
+        })) {
+      stream_many(rest, width, accumulators, before, exclusive, buffer);
+    }
+    return true;
   }
 
  private:
@@ -60,26 +59,11 @@ class StreamedColumns {
   static constexpr int64_t kSize = sizeof(T);
   static constexpr int64_t kLanes = kVectorBytes / sizeof(Accumulator);
 
-  template <StoreMode kStoreMode>
-  static void stream_packed(const RowRange& range, int64_t width, Accumulator* accumulators,
-                            const Accumulator* before, RealigningBuffer& buffer) {
-    const int64_t begun = begins_at_shared_granule<kStoreMode>(range, buffer) ? 1 : 0;
-    // Outputs that are aligned share no granule.
-    if constexpr (kStoreMode == StoreMode::kRealigned) {
-      stream_many<kStoreMode, true>(range.part(0, begun), width, accumulators, before, buffer);
-    }
-    const RowRange rest = range.part(begun, range.rows);
-    if (!on_few_vectors<kLanes>(width, [&]<int kVectors>(std::integral_constant<int, kVectors>) {
-          stream_vectors<kVectors, kStoreMode>(rest, width, accumulators, before, buffer);
-        })) {
-      stream_many<kStoreMode, false>(rest, width, accumulators, before, buffer);
-    }
-  }
+  using Outputs = RealigningStore<kStreamed, false>;
 
   // Whether the first row begins in a granule with bytes that are not its own. The rows after it do not.
-  template <StoreMode kStoreMode>
   static bool begins_at_shared_granule(const RowRange& range, RealigningBuffer& buffer) {
-    RealigningStore<kStoreMode, false> outputs(buffer);
+    Outputs outputs(buffer);
     outputs.begin(range.out, range.rows * range.out_step);
     return outputs.at_shared_granule();
   }
@@ -93,33 +77,38 @@ class StreamedColumns {
     ByteRealigner own;
   };
 
-  // kFirst: the granule may have bytes that are not the row's own.
-  template <bool kFirst, class Outputs>
-  ANYDML_INLINE static void put_whole(Outputs& outputs, Granule granule) {
-    if constexpr (kFirst) {
-      outputs.put_part(nullptr, granule, kGranule);
-    } else {
-      outputs.put_granule(nullptr, granule);
-    }
-  }
-  template <bool kFirst, class Outputs>
   ANYDML_INLINE static void put_all(Outputs& outputs, V y) {
-    for (const Granule granule : granules_of<T, false>(y)) put_whole<kFirst>(outputs, granule);
+    for (const Granule granule : granules_of<T, false>(y)) outputs.put_granule(nullptr, granule);
   }
-  template <bool kFirst, class Outputs>
   ANYDML_INLINE static void put_end(Outputs& outputs, V y, const RowEnd& end) {
     const auto granules = granules_of<T, false>(y);
     int64_t size = end.size;
     if (size > kGranule) {
-      put_whole<kFirst>(outputs, end.own.of(granules.front(), granules.back()));
+      outputs.put_granule(nullptr, end.own.of(granules.front(), granules.back()));
       size -= kGranule;
     }
     const Granule last = end.own.of(granules.back(), granules.back());
     if (size == kGranule) {
-      put_whole<kFirst>(outputs, last);
+      outputs.put_granule(nullptr, last);
     } else {
       outputs.put_part(nullptr, last, size);
     }
+  }
+
+  // Scans a row that begins in a granule with bytes that are not its own.
+  ANYDML_NOINLINE static void put_first_row(const RowRange& range, int64_t width, Accumulator* accumulators,
+                                            const Accumulator* before, bool exclusive,
+                                            RealigningBuffer& buffer) {
+    alignas(64) std::byte row[tuning::kMostPackedRow + 2 * kGranule];
+    std::byte* const to = row + kGranule;
+    for (int64_t j = 0; j < width; ++j) {
+      const Accumulator until = accumulators[j];
+      accumulators[j] = Operation::combine(until, widen<T, Accumulator>(range.in + j * kSize));
+      Accumulator y = exclusive ? until : accumulators[j];
+      if constexpr (kCarried) y = Operation::combine(before[j], y);
+      narrow<T, Accumulator>(to + j * kSize, y);
+    }
+    put_bytes<kStreamed, false>(buffer, range.out, to, width * kSize);
   }
 
   // The distance of the packed row that is read kPrefetchDistance bytes after another one.
@@ -127,32 +116,48 @@ class StreamedColumns {
     return kPrefetchDistance / (width * kSize) * range.in_step;
   }
 
-  // Scans packed rows, and stores them from registers as one stream.
-  template <int kVectors, StoreMode kStoreMode>
+  // Scans packed rows, and stores them from registers as one stream. What is stored for a row is what its
+  // scan begins with; where the scan is inclusive, what that of the row after it begins with. So each row is
+  // read before the outputs of the one before it are stored, and the last one twice.
+  template <int kVectors>
   ANYDML_NOINLINE static void stream_vectors(const RowRange& range, int64_t width, Accumulator* accumulators,
-                                             const Accumulator* before, RealigningBuffer& buffer) {
+                                             const Accumulator* before, bool exclusive,
+                                             RealigningBuffer& buffer) {
     const int64_t last = width - kLanes;
     const auto column = [&](int k) { return k < kVectors - 1 ? k * kLanes : last; };
     V accumulator[kVectors];
 #pragma GCC unroll 8
-    for (int k = 0; k < kVectors; ++k)
-      accumulator[k] = load_vector<V>(reinterpret_cast<const std::byte*>(accumulators + column(k)));
+    for (int k = 0; k < kVectors; ++k) accumulator[k] = load_accumulators(accumulators + column(k));
     const RowEnd end(width);
-    RealigningStore<kStoreMode, false> outputs(buffer);
+    Outputs outputs(buffer);
     const std::byte* in = range.in;
     const int64_t ahead = row_ahead(range, width);
-    for (int64_t r = 0; r < range.rows; ++r, in += range.in_step) {
-      for (int64_t at = 0; at < kVectors * kGranule; at += kLine) prefetch_line(in + ahead + at);
-      V y[kVectors];
+    const int64_t stays_below = exclusive ? 1 : 2;
+    V x[kVectors];
+    const auto load_row = [&] {
 #pragma GCC unroll 8
-      for (int k = 0; k < kVectors; ++k) {
-        const int64_t j = column(k);
-        y[k] = advance(accumulator[k], load_wide<T, Accumulator>(in + j * kSize), before, j);
-      }
+      for (int k = 0; k < kVectors; ++k) x[k] = load_wide<T, Accumulator>(in + column(k) * kSize);
+    };
+    const auto advance_row = [&] {
 #pragma GCC unroll 8
-      for (int k = 0; k < kVectors - 1; ++k) put_all<false>(outputs, y[k]);
-      put_end<false>(outputs, y[kVectors - 1], end);
+      for (int k = 0; k < kVectors; ++k) accumulator[k] = Operation::combine(accumulator[k], x[k]);
+    };
+    if (!exclusive) {
+      load_row();
+      advance_row();
+      if (range.rows > 1) in += range.in_step;
     }
+    for (int64_t left = range.rows;;) {
+      for (int64_t at = 0; at < kVectors * kGranule; at += kLine) prefetch_line(in + ahead + at);
+      load_row();
+#pragma GCC unroll 8
+      for (int k = 0; k < kVectors - 1; ++k) put_all(outputs, outputs_of(accumulator[k], before, column(k)));
+      put_end(outputs, outputs_of(accumulator[kVectors - 1], before, last), end);
+      if (--left == 0) break;
+      if (left >= stays_below) in += range.in_step;
+      advance_row();
+    }
+    if (exclusive) advance_row();
 #pragma GCC unroll 8
     for (int k = 0; k < kVectors; ++k)
       store_vector(reinterpret_cast<std::byte*>(accumulators + column(k)), accumulator[k]);
@@ -160,38 +165,38 @@ class StreamedColumns {
 
   // The same for more vectors than fit the registers. The last vector loads its input first, and stays in a
   // register, as the vector before it has some of its lanes: a load waits for two stores that it spans.
-  template <StoreMode kStoreMode, bool kFirst>
   ANYDML_NOINLINE static void stream_many(const RowRange& range, int64_t width, Accumulator* accumulators,
-                                          const Accumulator* before, RealigningBuffer& buffer) {
+                                          const Accumulator* before, bool exclusive,
+                                          RealigningBuffer& buffer) {
     const int64_t last = width - kLanes;
     const RowEnd end(width);
-    RealigningStore<kStoreMode, false> outputs(buffer);
+    Outputs outputs(buffer);
     const std::byte* in = range.in;
-    V last_accumulator = load_vector<V>(reinterpret_cast<const std::byte*>(accumulators + last));
+    V last_accumulator = load_accumulators(accumulators + last);
     const int64_t ahead = row_ahead(range, width);
     for (int64_t r = 0; r < range.rows; ++r, in += range.in_step) {
       for (int64_t at = 0; at < width * kSize; at += kLine) prefetch_line(in + ahead + at);
       const V last_x = load_wide<T, Accumulator>(in + last * kSize);
       for (int64_t j = 0; j < last; j += kLanes) {
-        V accumulator = load_vector<V>(reinterpret_cast<const std::byte*>(accumulators + j));
-        const V y = advance(accumulator, load_wide<T, Accumulator>(in + j * kSize), before, j);
-        store_vector(reinterpret_cast<std::byte*>(accumulators + j), accumulator);
-        put_all<kFirst>(outputs, y);
+        const V accumulator = load_accumulators(accumulators + j);
+        const V next = Operation::combine(accumulator, load_wide<T, Accumulator>(in + j * kSize));
+        store_vector(reinterpret_cast<std::byte*>(accumulators + j), next);
+        put_all(outputs, outputs_of(exclusive ? accumulator : next, before, j));
       }
-      put_end<kFirst>(outputs, advance(last_accumulator, last_x, before, last), end);
+      const V next = Operation::combine(last_accumulator, last_x);
+      put_end(outputs, outputs_of(exclusive ? last_accumulator : next, before, last), end);
+      last_accumulator = next;
     }
     store_vector(reinterpret_cast<std::byte*>(accumulators + last), last_accumulator);
   }
 
-  // Brings a vector of accumulators, from column j on, on by a row, and returns the outputs.
-  ANYDML_INLINE static V advance(V& accumulator, V x, const Accumulator* before, int64_t j) {
-    const V next = Operation::combine(accumulator, x);
-    V y = kExclusive ? accumulator : next;
-    if constexpr (kCarried) {
-      y = Operation::combine(load_vector<V>(reinterpret_cast<const std::byte*>(before + j)), y);
-    }
-    accumulator = next;
-    return y;
+  ANYDML_INLINE static V load_accumulators(const Accumulator* from) {
+    return load_vector<V>(reinterpret_cast<const std::byte*>(from));
+  }
+  // The outputs of columns from the j-th on, whose block comes to `accumulator`.
+  ANYDML_INLINE static V outputs_of(V accumulator, const Accumulator* before, int64_t j) {
+    if constexpr (kCarried) return Operation::combine(load_accumulators(before + j), accumulator);
+    return accumulator;
   }
 };
 

@@ -35,13 +35,7 @@ class StridedPlan final : public Plan {
     const int64_t tasks = std::min(calls_for(2 * bytes_, threads), rows);
     parallel_for(tasks, threads, [&](int64_t task) {
       lines_.runs(share_begin(task, tasks, rows), share_begin(task + 1, tasks, rows), in, out,
-                  [&](const std::byte* from, std::byte* to, int64_t count) {
-                    if (exclusive_) {
-                      scan_run<true>(from, to, count);
-                    } else {
-                      scan_run<false>(from, to, count);
-                    }
-                  });
+                  [&](const std::byte* from, std::byte* to, int64_t count) { scan_run(from, to, count); });
     });
   }
 
@@ -49,7 +43,6 @@ class StridedPlan final : public Plan {
   using Accumulator = AccumulatorOf<T>;
 
   // Scans lines side by side, so that adjacent elements are accessed together.
-  template <bool kExclusive>
   void scan_run(const std::byte* in, std::byte* out, int64_t count) const {
     const Loop axis = geometry_.axis;
     const Loop line = lines_.inner;
@@ -61,7 +54,7 @@ class StridedPlan final : public Plan {
         const std::byte* from = in + start * line.in + i * axis.in;
         std::byte* to = out + start * line.out + i * axis.out;
         for (int64_t j = 0; j < width; ++j)
-          advance_one<T, Operation, kExclusive>(accumulators[j], from + j * line.in, to + j * line.out);
+          advance_one<T, Operation>(accumulators[j], from + j * line.in, to + j * line.out, exclusive_);
       }
     }
   }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "platform/isa.h"
 #include "scan/accumulator.h"
@@ -35,14 +36,14 @@ class Prefetcher {
 };
 
 // The accumulators of a group of rows, and the loops that bring them on by a tile.
-template <class T, class Operation, bool kExclusive, bool kDown>
+template <class T, class Operation, bool kDown>
 class TransposeTileScan {
  public:
   using Accumulator = AccumulatorOf<T>;
   // The elements of a row in one tile: as many as 16 bytes hold.
   static constexpr int64_t kTile = kSquareBytes / static_cast<int64_t>(sizeof(T));
 
-  explicit TransposeTileScan(const Accumulator* accumulators) {
+  TransposeTileScan(const Accumulator* accumulators, bool exclusive) : exclusive_(exclusive) {
     for (int64_t g = 0; g < kGroups; ++g) {
       accumulators_[g] = load_vector<V>(reinterpret_cast<const std::byte*>(accumulators + g * kTile));
     }
@@ -82,14 +83,6 @@ class TransposeTileScan {
   template <int64_t kTiles>
   using Rows = SquareRow<BitsOf<T>, kTiles>;
 
-  // Returns the outputs of one element of each row.
-  ANYDML_INLINE static V advance(V& accumulator, Row x) {
-    const V next = Operation::combine(accumulator, widen_row<T, V>(x));
-    const V y = kExclusive ? accumulator : next;
-    accumulator = next;
-    return y;
-  }
-
   // Calls body(at, tile) for every element of a row in some tiles, in the order of traversal.
   template <int64_t kTiles, class Body>
   ANYDML_INLINE static void traverse(const Body& body) {
@@ -119,15 +112,21 @@ class TransposeTileScan {
   template <int64_t kTiles>
   ANYDML_INLINE void advance_rows(int64_t g, const Rows<kTiles>* rows, std::byte* out, int64_t out_step) {
     V accumulator = accumulators_[g];
+    Row before = narrow_row<T, Row>(accumulator);
     Row outputs[kTile][kTiles];
     traverse<kTiles>([&](int64_t at, int64_t tile) {
-      outputs[at][tile] = narrow_row<T, Row>(advance(accumulator, square_of<Row>(rows[at], tile)));
+      accumulator = Operation::combine(accumulator, widen_row<T, V>(square_of<Row>(rows[at], tile)));
+      outputs[at][tile] = narrow_row<T, Row>(accumulator);
     });
     accumulators_[g] = accumulator;
+    if (exclusive_) {
+      traverse<kTiles>([&](int64_t at, int64_t tile) { std::swap(before, outputs[at][tile]); });
+    }
     store_rows<kTiles>(outputs, out + g * kTile * out_step, out_step);
   }
 
   V accumulators_[kGroups];
+  bool exclusive_;
 };
 
 // Overlaps the scan of kTiles tiles of each row with memory: as many bytes are prefetched, and sent from the

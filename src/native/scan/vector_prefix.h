@@ -158,8 +158,17 @@ class VectorPrefix {
   // Broadcasts the last lane that is traversed of the first half, or of all.
   ANYDML_INLINE static V middle_of(V x) { return broadcast_lane<kLanes / 2 - 1>(x, kAll); }
   ANYDML_INLINE static V last_of(V x) { return broadcast_lane<kLanes - 1>(x, kAll); }
-  // Shifts the lanes by one in the order of traversal, and takes the first lane of `before` in.
+  // Shifts the lanes by one in the order of traversal, and takes the last lane of `before` in.
   ANYDML_INLINE static V shift_in(V before, V y) { return shift_in(before, y, kAll); }
+  // The same across the first `count` of `y`, one vector behind the other.
+  ANYDML_INLINE static void shift_in(V before, V* y, int count) {
+#pragma GCC unroll 4
+    for (int k = 0; k < count; ++k) {
+      const V own = y[k];
+      y[k] = shift_in(before, own);
+      before = own;
+    }
+  }
 
  private:
   static constexpr auto kAll = std::make_integer_sequence<int, kLanes>{};
@@ -218,7 +227,9 @@ class VectorPrefix {
   }
   template <int... kPlace>
   ANYDML_INLINE static V shift_in(V before, V y, std::integer_sequence<int, kPlace...>) {
-    constexpr auto from = [](int to) { return place(to) == 0 ? kLanes + to : place(place(to) - 1); };
+    constexpr auto from = [](int to) {
+      return place(to) == 0 ? kLanes + place(kLanes - 1) : place(place(to) - 1);
+    };
     return __builtin_shufflevector(y, before, from(kPlace)...);
   }
 };

@@ -60,7 +60,9 @@ class MultiAccumulator {
   V parts_[kParts];
 };
 
-template <class T, class Operation, bool kExclusive, bool kDown>
+// Whether the scan is exclusive is a branch for each line, whose outputs are then moved on by an element:
+// kernels of either kind took twice as long to compile, and are no faster.
+template <class T, class Operation, bool kDown>
 class VectorScan {
  public:
   using Accumulator = AccumulatorOf<T>;
@@ -72,11 +74,11 @@ class VectorScan {
   // prefetched: some hardware prefetchers stop at the end of a page.
   template <StoreMode kStoreMode>
   ANYDML_NOINLINE static void scan_block(const std::byte* in, std::byte* out, int64_t size,
-                                         Accumulator& total, const std::byte* prefetch_from,
+                                         Accumulator& total, bool exclusive, const std::byte* prefetch_from,
                                          RealigningBuffer& buffer) {
     RealigningStore<kStoreMode, kDown> outputs(buffer);
     Parts parts;
-    scan(in, out, size, Running{} + total, &parts, prefetch_from, outputs);
+    scan(in, out, size, exclusive, Running{} + total, &parts, prefetch_from, outputs);
     total = Operation::combine(total, parts.all());
   }
 
@@ -85,12 +87,12 @@ class VectorScan {
   template <StoreMode kStoreMode>
   ANYDML_NOINLINE static void scan_rows(const std::byte* in, int64_t in_step, std::byte* out,
                                         int64_t out_step, int64_t size, int64_t rows, Accumulator& total,
-                                        int64_t distance, RealigningBuffer& buffer) {
+                                        bool exclusive, int64_t distance, RealigningBuffer& buffer) {
     RealigningStore<kStoreMode, kDown> outputs(buffer);
     Running before = Running{} + total;
     Running after = before;
     for (int64_t r = 0; r < rows; ++r, in += in_step, out += out_step) {
-      after = scan(in, out, size, before, nullptr, in + distance, outputs);
+      after = scan(in, out, size, exclusive, before, nullptr, in + distance, outputs);
       before = Running{} + identity();
     }
     total = last_of(after);
@@ -127,21 +129,22 @@ class VectorScan {
 
   // Returns the prefix after the elements. Unless `parts` is null, it gets the elements' own total.
   template <class Parts, class Outputs>
-  ANYDML_INLINE static Running scan(const std::byte* in, std::byte* out, int64_t size, Running before,
-                                    Parts parts, const std::byte* prefetch_from, Outputs& outputs) {
+  ANYDML_INLINE static Running scan(const std::byte* in, std::byte* out, int64_t size, bool exclusive,
+                                    Running before, Parts parts, const std::byte* prefetch_from,
+                                    Outputs& outputs) {
     outputs.begin(out, size * kSize);
     for (int64_t i = 0; i < size;) {
       if (!outputs.at_shared_granule()) {
         i = over_lines<T, Running, kDown, Outputs::kIsNonTemporal>(
             in, size, i, [&](const auto& line, int64_t at) {
               prefetch_line(prefetch_from + at);
-              scan_line(line, out + at, before, parts, outputs);
+              scan_line(line, out + at, exclusive, before, parts, outputs);
               return true;
             });
       }
       if (const int64_t count = std::min(kPerLine, size - i); count > 0) {
         const int64_t at = Order::element(size, i, count);
-        scan_rest(in + at, count, out + at, before, parts, outputs);
+        scan_rest(in + at, count, out + at, exclusive, before, parts, outputs);
         i += count;
       }
     }
@@ -159,44 +162,57 @@ class VectorScan {
   static constexpr int kGranules = kLine / kGranule;
 
   template <class Parts, class Outputs>
-  ANYDML_INLINE static void scan_line(const Line<T, Running, kDown>& line, std::byte* out, Running& before,
-                                      Parts parts, Outputs& outputs) {
+  ANYDML_INLINE static void scan_line(const Line<T, Running, kDown>& line, std::byte* out, bool exclusive,
+                                      Running& before, Parts parts, Outputs& outputs) {
     if constexpr (kScalarMultiply) {
 #pragma GCC unroll 4
       for (int k = 0; k < kGranules; ++k) {
-        const auto [first, second] = scan_pair(line.x[2 * k], line.x[2 * k + 1], before);
+        const auto [first, second] = scan_pair(line.x[2 * k], line.x[2 * k + 1], exclusive, before);
         outputs.template put_pair<T>(out + Order::part(k, kGranules), first, second);
       }
     } else {
+      const V until = before;
+      V y[kVectors];
 #pragma GCC unroll 4
       for (int k = 0; k < kVectors; ++k) {
         const V x = line.x[k];
         if constexpr (!std::is_null_pointer_v<Parts>) parts->add(k, x);
-        outputs.template put<T>(out + Order::part(k, kVectors), scan_vector(x, before));
+        y[k] = scan_vector(x, before);
       }
+      if (exclusive) Prefix::shift_in(until, y, kVectors);
+#pragma GCC unroll 4
+      for (int k = 0; k < kVectors; ++k) outputs.template put<T>(out + Order::part(k, kVectors), y[k]);
     }
   }
 
   // The last elements of a row, or the first, which do not fill a line.
   template <class Parts, class Outputs>
-  ANYDML_INLINE static void scan_rest(const std::byte* in, int64_t count, std::byte* out, Running& before,
-                                      Parts parts, Outputs& outputs) {
+  ANYDML_INLINE static void scan_rest(const std::byte* in, int64_t count, std::byte* out, bool exclusive,
+                                      Running& before, Parts parts, Outputs& outputs) {
     const Rest rest(in, count);
     Granule y[kGranules] = {};
     if constexpr (kScalarMultiply) {
 #pragma GCC unroll 4
       for (int k = 0; k < kGranules; ++k) {
         const auto x = (Vector<T, 2>)rest.granule(k);
-        const auto [first, second] = scan_pair(x[kDown ? 1 : 0], x[kDown ? 0 : 1], before);
+        const auto [first, second] = scan_pair(x[kDown ? 1 : 0], x[kDown ? 0 : 1], exclusive, before);
         y[k] = granule_of<T, kDown>(first, second);
       }
     } else {
+      const V until = before;
+      V vectors[kVectors] = {};
 #pragma GCC unroll 4
       for (int k = 0; k < kVectors; ++k) {
         if (k * Prefix::kLanes >= count) break;
         const V x = rest.vector(k);
         if constexpr (!std::is_null_pointer_v<Parts>) parts->add(k, x);
-        const auto granules = granules_of<T, kDown>(scan_vector(x, before));
+        vectors[k] = scan_vector(x, before);
+      }
+      if (exclusive) Prefix::shift_in(until, vectors, kVectors);
+#pragma GCC unroll 4
+      for (int k = 0; k < kVectors; ++k) {
+        if (k * Prefix::kLanes >= count) break;
+        const auto granules = granules_of<T, kDown>(vectors[k]);
         for (int p = 0; p < kGranulesOf<T, V>; ++p) y[k * kGranulesOf<T, V> + p] = granules[p];
       }
     }
@@ -204,7 +220,7 @@ class VectorScan {
   }
 
   // Scans two elements. The second result waits for the prefix before both, and not for the first result.
-  ANYDML_INLINE static std::pair<T, T> scan_pair(T first, T second, T& accumulator) {
+  ANYDML_INLINE static std::pair<T, T> scan_pair(T first, T second, bool exclusive, T& accumulator) {
     T both = Operation::combine(first, second);
     T next = Operation::combine(accumulator, first);
     // The empty assembly hides the values from the compiler, which keeps this order and multiplies no
@@ -213,7 +229,7 @@ class VectorScan {
     asm("" : "+r"(next));
     const T last = Operation::combine(accumulator, both);
     const T before = std::exchange(accumulator, last);
-    return kExclusive ? std::pair(before, next) : std::pair(next, last);
+    return exclusive ? std::pair(before, next) : std::pair(next, last);
   }
 
   ANYDML_INLINE static void reduce_line(const std::byte* in, Parts& parts) {
@@ -226,9 +242,8 @@ class VectorScan {
   ANYDML_INLINE static V scan_vector(V x, V& before) {
     const V p = Prefix::all(x);
     const V y = combine_on_fma_port<Operation>(before, p);
-    const V written = kExclusive ? Prefix::shift_in(before, y) : y;
     before = Operation::combine(before, Prefix::last_of(p));
-    return written;
+    return y;
   }
 };
 

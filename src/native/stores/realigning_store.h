@@ -102,6 +102,9 @@ class ByteRealigner {
 // are not.
 enum class StoreMode { kCached, kNonTemporal, kRealigned };
 
+// A realigning store serves aligned outputs too, so that kernels need no third form.
+inline constexpr StoreMode kStreamed = kRealigns ? StoreMode::kRealigned : StoreMode::kNonTemporal;
+
 // Stores the first `count` bytes of a granule, an even number.
 ANYDML_INLINE void store_bytes(std::byte* to, Granule granule, int64_t count) {
   if (count == kGranule) return store_vector(to, granule);
@@ -201,7 +204,10 @@ class RealigningStore {
     put_granule(to, granule_of<T, kDown>(first, second));
   }
   ANYDML_INLINE void put_granule(std::byte*, Granule granule) {
-    stream_half<uint8_t>(to_, kStoreMode == StoreMode::kRealigned ? filled_up(granule) : granule);
+    // A branch, as aligned outputs need no shuffle.
+    Granule whole = granule;
+    if (kStoreMode == StoreMode::kRealigned && filled_ != 0) whole = filled_up(granule);
+    stream_half<uint8_t>(to_, whole);
     advance();
     last_ = granule;
   }
