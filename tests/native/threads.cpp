@@ -336,6 +336,7 @@ std::vector<Case> cases() {
       all.push_back(scan(name, type, {30, 300, 31}, 1, 1, 0));
       all.push_back(scan(name, type, {30, 1021, 3}, 1, 0, 0));
       all.push_back(scan(name, type, {90'001, 5}, 0, 1, 1));
+      all.push_back(scan(name, type, {109'226, 3}, 0, 0, 0));
       all.push_back(scan(name, type, {500, 9001}, 0, 1, 0));     // non-temporal stores
       all.push_back(scan(name, type, {500, 560, 31}, 1, 0, 1));  // the same, of packed columns
       all.push_back(carried_scan(name, type, {1, 900'000}, 1, 0));
