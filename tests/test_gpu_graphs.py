@@ -10,6 +10,7 @@ import pytest
 import anydml
 from anydml import DML_BUFFER_TENSOR_DESC, Device, ExecutionFlags, Graph, TensorDataType
 from anydml.backends.torch.devices import is_interpreted
+from anydml.draw import draw_graph
 from gpu_calls import on_gpu
 from harness import GPU
 
@@ -62,6 +63,7 @@ def test_relu_of_a_sum_is_part_of_a_convolution(dtype: Any, swapped: bool) -> No
     graph, found, expected = _both(build, [x], [w, bias, v])
     assert [step.vertex.spec.name for step in graph.steps][:2] == ["CONVOLUTION", "CONVOLUTION_ADD_RELU"]
     assert "RELU fused into" in graph.explain()
+    assert "+ ELEMENT_WISE_ADD" in draw_graph(graph)
     _near(found, expected)
 
 
@@ -106,6 +108,7 @@ def test_attention_of_products(dtype: Any, are_columns: bool) -> None:
     k = np.ascontiguousarray(k.swapaxes(-1, -2)) if are_columns else k
     graph, found, expected = _both(build, [q, k, v], [])
     assert "PRODUCT_ATTENTION" in [step.vertex.spec.name for step in graph.steps]
+    assert "+ ACTIVATION_SOFTMAX" in draw_graph(graph)
     _near(found, expected)
 
 

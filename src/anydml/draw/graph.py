@@ -11,7 +11,7 @@ from unicodedata import east_asian_width
 from ..graph.compile import CompiledGraph
 from ..graph.ir import Step
 from ..graph.verify import GRAPH, Port
-from ..operators.pointwise_chain import names_of
+from ..operators.fused_spec import names_of
 from ..operators.schema import Tensor
 from .boxes import FONT, INK, LINE, MUTED, PANEL, TRACED, WHITE, Box, glyphs, placed, stacked
 from .layers import Vertex, layered
@@ -94,7 +94,7 @@ def _end(name: str, tensor: Tensor) -> Box:
 
 def _lines(step: Step, prepared: Collection[Port], time: tuple[float, float] | None) -> list[Box]:
     spec, desc = step.vertex.spec, step.vertex.desc
-    first, *others = names_of(desc)
+    first, *others = names_of(desc, spec)
     if step.vertex.folded:
         others.insert(0, step.vertex.folded)
     lines = [line(first, 14, INK, bold=True), *[line(f"+ {name}", 13, TRACED) for name in others]]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core.strided_layout import Array
 from .constraints import sizes_of
-from .fused_spec import FusedSpec
+from .fused_spec import FusedSpec, names_of
 from .registry import spec_of
 from .schema import Independence, OperatorDesc, OptionalTensor, Tensor, support_table
 from .specs.convolution import DML_CONVOLUTION_OPERATOR_DESC
@@ -50,6 +50,7 @@ def _independent(desc: ConvolutionAddition) -> Independence:
 
 CONVOLUTION_ADDITION = FusedSpec(
     title="CONVOLUTION_ADD_RELU",
+    parts=lambda desc: [*names_of(desc.convolution), "ELEMENT_WISE_ADD", *["ACTIVATION_RELU"] * desc.is_rectified],
     desc=ConvolutionAddition,
     infer_sizes=lambda desc: {"OutputTensor": sizes_of(desc.OutputTensor)},
     reference=_reference,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..core.strided_layout import Array
 from .constraints import sizes_of
-from .fused_spec import FusedSpec
+from .fused_spec import FusedSpec, names_of
 from .independence import all_dimensions
 from .registry import spec_of
 from .schema import OperatorDesc, Tensors, support_table
@@ -36,14 +36,6 @@ class PointwiseChain(OperatorDesc):
     """The values that the outputs are."""
 
 
-def names_of(desc: OperatorDesc | None) -> list[str]:
-    """The operators that a desc stands for, with the activations fused into them, in their order."""
-    if isinstance(desc, PointwiseChain):
-        return [name for link in desc.links for name in names_of(link.desc)]
-    spec = spec_of(desc)
-    return [] if spec is None else [spec.name, *names_of(getattr(desc, "FusedActivation", None))]
-
-
 def _reference(desc: PointwiseChain, *inputs: Array) -> tuple[Array, ...]:
     values = list(inputs)
     for link in desc.links:
@@ -57,6 +49,7 @@ def _reference(desc: PointwiseChain, *inputs: Array) -> tuple[Array, ...]:
 
 POINTWISE_CHAIN = FusedSpec(
     title="ELEMENT_WISE_CHAIN",
+    parts=lambda desc: [name for link in desc.links for name in names_of(link.desc)],
     desc=PointwiseChain,
     infer_sizes=lambda desc: {f"Outputs[{i}]": sizes_of(tensor) for i, tensor in enumerate(desc.Outputs)},
     reference=_reference,

@@ -51,6 +51,7 @@ def _independent(desc: ProductAttention) -> Independence:
 
 PRODUCT_ATTENTION = FusedSpec(
     title="PRODUCT_ATTENTION",
+    parts=lambda desc: ["GEMM", "ACTIVATION_SOFTMAX", "GEMM"],
     desc=ProductAttention,
     infer_sizes=lambda desc: {"OutputTensor": sizes_of(desc.OutputTensor)},
     reference=_reference,
