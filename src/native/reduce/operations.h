@@ -150,12 +150,12 @@ struct LargestHalf : OfOneNumber<int16_t, int16_t> {
   ANYDML_INLINE static U key(U x, U mask) {
     const auto bits = static_cast<U>(x ^ mask);
     const auto sign = static_cast<U>(bits >> 15);
-    if constexpr (kHasIndices) return static_cast<U>(((bits & kMagnitude) ^ sign) - sign + kNans);
-    return static_cast<U>((bits ^ (sign & kMagnitude)) + kNans);
+    if constexpr (kHasIndices) return wrapped_sum(static_cast<U>(((bits & kMagnitude) ^ sign) - sign), kNans);
+    return wrapped_sum(static_cast<U>(bits ^ (sign & kMagnitude)), kNans);
   }
   template <class U>
   ANYDML_INLINE static U element(U key, U mask) {
-    const auto number = static_cast<U>(key - kNans);
+    const auto number = wrapped_sum(key, -kNans);
     const auto sign = static_cast<U>(number >> 15);
     const auto bits = static_cast<U>(number ^ (sign & kMagnitude));
     // The lowest one has no complement, and is of no number.
@@ -170,6 +170,18 @@ struct LargestHalf : OfOneNumber<int16_t, int16_t> {
   template <class U>
   ANYDML_INLINE static void combine(State<U>& state, const State<U>& other) {
     state.value = larger<A>(other.value, state.value);
+  }
+
+ private:
+  // Of signed lanes sums that leave the range are undefined.
+  template <class U>
+  ANYDML_INLINE static U wrapped_sum(U x, A y) {
+    if constexpr (std::is_same_v<U, A>) {
+      return static_cast<A>(x + y);
+    } else {
+      using Unsigned = Lanes<uint16_t, static_cast<int>(sizeof(U) / sizeof(A))>;
+      return bits_as<U>(bits_as<Unsigned>(x) + static_cast<uint16_t>(y));
+    }
   }
 };
 
