@@ -104,11 +104,11 @@ Pass find_of_integers(Opcode opcode, DataType type) {
     case Opcode::MULTIPLY:
       return of_bits<Multiply>(type);
     case Opcode::DIVIDE:
-      return of_quotients<Divide, NarrowDivide>(type);
+      return of_integers<DivideBySize>(type);
     case Opcode::REMAINDER:
-      return of_quotients<Remainder, NarrowRemainder>(type);
+      return of_integers<RemainderBySize>(type);
     case Opcode::MODULUS_FLOOR:
-      return of_quotients<ModulusFloor, NarrowModulusFloor>(type);
+      return of_integers<ModulusFloorBySize>(type);
     case Opcode::MAX:
       return of_integers<Larger>(type);
     case Opcode::MIN:

@@ -68,40 +68,27 @@ struct NarrowModulusFloor {
   }
 };
 
-// The loop of an operation on integers of any size, of which Narrow has those of up to 16 bits.
+// An operation on integers of any size, of which Narrow has those of up to 16 bits.
 template <class Operation, class Narrow>
-Pass of_quotients(DataType type) {
-  switch (type) {
-    case DataType::kUint8:
-      return of_numbers<Narrow, uint8_t>;
-    case DataType::kUint16:
-      return of_numbers<Narrow, uint16_t>;
-    case DataType::kUint32:
-      return of_numbers<Operation, uint32_t>;
-    case DataType::kUint64:
-      return of_numbers<Operation, uint64_t>;
-    case DataType::kInt8:
-      return of_numbers<Narrow, int8_t>;
-    case DataType::kInt16:
-      return of_numbers<Narrow, int16_t>;
-    case DataType::kInt32:
-      return of_numbers<Operation, int32_t>;
-    case DataType::kInt64:
-      return of_numbers<Operation, int64_t>;
-    default:
-      return nullptr;
+struct BySize {
+  template <class T, class V>
+  ANYDML_INLINE static V of(const Constants<T>& k, V x, V y) {
+    if constexpr (sizeof(T) <= 2) {
+      return Narrow::template of<T>(k, x, y);
+    } else {
+      return Operation::template of<T>(k, x, y);
+    }
   }
-}
+};
+using DivideBySize = BySize<Divide, NarrowDivide>;
+using RemainderBySize = BySize<Remainder, NarrowRemainder>;
+using ModulusFloorBySize = BySize<ModulusFloor, NarrowModulusFloor>;
 
 #else
 
-using NarrowDivide = Divide;
-using NarrowRemainder = Remainder;
-using NarrowModulusFloor = ModulusFloor;
-template <class Operation, class /*Narrow*/>
-Pass of_quotients(DataType type) {
-  return of_integers<Operation>(type);
-}
+using DivideBySize = Divide;
+using RemainderBySize = Remainder;
+using ModulusFloorBySize = ModulusFloor;
 
 #endif
 
