@@ -15,7 +15,7 @@ import pytest
 from anydml import Device, DMLError, ReduceFunction
 from anydml.bench import Result, Row, header, measure, spread, wrong
 from anydml.bench.accuracy import accuracy
-from anydml.bench.cases import LARGE, LARGE_ON_GPU, SMALL, Case, Pooling, Scan, desc_of, lines_of, tensor_of
+from anydml.bench.cases import LARGE, LARGE_ON_GPU, SMALL, Case, Join, Pooling, Scan, desc_of, lines_of, tensor_of
 from anydml.bench.command import bench
 from anydml.bench.computation import Computation, sample_of
 from anydml.bench.element_wise import ElementWise, types_of
@@ -728,8 +728,9 @@ def test_libraries_compute_what_we_do(library: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_rows_of_a_gpu_have_the_limits_of_their_cells() -> None:
-    rows = matrix_on_gpu()
-    assert len(set(titles(rows))) == len(rows)
+    every = matrix_on_gpu()
+    assert len(set(titles(every))) == len(every)
+    rows = [row for row in every if isinstance(row, (Scan, Join, Pooling))]
     large = [row for row in rows if row.is_large]
     assert {row.cell: row.limit for row in large if row.dtype != "float16" or "float16" in row.cell} == {
         "many rows": 1.12,
@@ -748,7 +749,26 @@ def test_rows_of_a_gpu_have_the_limits_of_their_cells() -> None:
     }
     assert min(row.size for row in large) >= LARGE_ON_GPU
     assert {row.size for row in rows if not row.is_large} == {1 << 20}
-    assert {row.cell for row in matrix_on_gpu(quick=True)} == {row.cell for row in large}
+    others = [row for row in every if row not in rows]
+    assert {row.of_operator for row in others} >= {
+        "REDUCE",
+        "GATHER",
+        "TOP_K",
+        "ELEMENT_WISE_ADD",
+        "CONVOLUTION",
+        "LSTM",
+    }
+    assert all(row.is_large and row.plain() is None for row in others)
+    limits = {
+        "ELEMENT_WISE": {1.2},
+        "REDUCE": {1.2},
+        "MOVEMENT": {1.2, None},
+        "ACTIVATION_SOFTMAX1": {1.3},
+        "GEMM": {None},
+    }
+    for operator, expected in limits.items():
+        assert {row.limit for row in others if row.operator == operator} == expected
+    assert {row.cell for row in matrix_on_gpu(quick=True)} == {row.cell for row in (*large, *others)}
 
 
 def test_without_a_gpu_it_says_why(capsys: pytest.CaptureFixture[str]) -> None:

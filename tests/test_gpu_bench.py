@@ -18,7 +18,7 @@ from anydml.bench import Row, measure, run, small_calls, wrong
 from anydml.bench.accuracy import accuracy
 from anydml.bench.cases import Case
 from anydml.bench.command import bench
-from anydml.bench.first import first_runs
+from anydml.bench.first import OPERATORS, first_runs
 from anydml.bench.matrix import matrix_on_gpu
 from anydml.bench.peer import Peer
 from anydml.bench.places import place_of
@@ -28,7 +28,7 @@ from harness import GPU
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not GPU, reason="needs PyTorch and Triton: make test-gpu")]
 
 TINY = 2048
-SLOW = ("7x7", "3x3x3")
+SLOW = ("7x7", "3x3x3", "5x5, any number", "14x14, 2 samples")
 """What takes the interpreter long."""
 
 
@@ -36,8 +36,9 @@ SLOW = ("7x7", "3x3x3")
 def _quick_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     """PyTorch's compiler takes seconds for a row; NumPy stands for CuPy, which has no arrays without a GPU."""
     torch = pytest.importorskip("torch")
+    pytest.importorskip("torch._dynamo")
     monkeypatch.setattr(torch, "compile", lambda function, **options: function)
-    monkeypatch.setattr(torch, "_dynamo", SimpleNamespace(reset=lambda: None))
+    monkeypatch.setattr(torch._dynamo, "reset", lambda: None)
     if is_interpreted():
         monkeypatch.setitem(sys.modules, "cupy", np)
 
@@ -87,6 +88,24 @@ def test_libraries_compute_what_we_do(text: str) -> None:
     reasons = {name: peer for name, peer in libraries.of(case, case.make(device), device) if not isinstance(peer, Peer)}
     assert set(reasons.values()) <= {"no quantised pooling"}
     assert ("cupy" in reasons) == ("2x2" in text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("float32 ADD, a column for all, 1021", "float32 LOGICAL_GREATER_THAN, IF", "uint8 transpose, square"),
+        *("float32 SUM, rows of 1021, transposed", "TOP_K float32 8 of rows of 1024,", "50 % of rows of 3"),
+        *("NORMALIZATION1 float32 planes of 56 x 56, channels last", "POOLING float16 global 7x7,"),
+    ],
+)
+def test_pytorch_computes_what_we_do_of_any_operator(text: str) -> None:
+    """On tensors that lie there as the row asks for."""
+    device = Device(GPU)
+    libraries = peers(device)
+    case = rows(text)[0]
+    found = dict(libraries.of(case, case.make(device), device))
+    assert all(isinstance(found[name], Peer) for name in ("torch", "torch.compile")), found
+    assert {peer for peer in found.values() if isinstance(peer, str)} <= {"asked for scans and joins alone"}
 
 
 def test_what_has_no_room_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +168,7 @@ def test_the_command_prints_writes_and_draws(
 
 def test_first_runs_are_those_of_every_operator() -> None:
     longest = first_runs(GPU, TINY)
-    assert set(longest) == {case.operator for case in matrix_on_gpu()}
+    assert set(longest) == set(OPERATORS)
     # The interpreter compiles nothing.
     assert all(seconds >= 0 for seconds in longest.values())
     with pytest.raises(RuntimeError, match="D1"):

@@ -21,7 +21,7 @@ from ..device import Device
 from ..operators import spec
 from ..operators.schema import OperatorDesc
 from .cases import LARGE, Case, Work, compiled_of, desc_of, tensor_of
-from .places import Place, place_of
+from .places import Host, Place, place_of
 
 Shape: TypeAlias = tuple[int, ...]
 Maker: TypeAlias = Callable[..., Callable[[], Any]]
@@ -97,18 +97,18 @@ class Computation(Case):
 
     @property
     def cell(self) -> str:
-        return self.of or self.name
+        return self.group or self.of or self.name
 
     @property
     def is_large(self) -> bool:
-        return self.is_layer or self.size == LARGE
+        return self.is_layer or (super().is_large if self.group else self.size == LARGE)
 
     def has_limit(self, threads: int) -> bool:
         return self.limit is not None if self.is_layer else super().has_limit(threads)
 
     def plain(self) -> Case | None:
         """Of a layer of FLOAT16 that of FLOAT32, with as many elements."""
-        if not self.is_layer or self.limit is None:
+        if not self.is_layer or self.limit is None or self.group:
             return None
         return replace(self, dtype="float32", limit=None, size=2 * self.size)
 
@@ -119,8 +119,9 @@ class Computation(Case):
         return self.build(self.size // np.dtype(self.dtype).itemsize, self.dtype)
 
     def make(self, device: Device) -> Work:
-        place, built = place_of(device), self.built()
-        arrays = {name: _values(place, tensor, self.dtype) for name, tensor in built.inputs.items()}
+        place, host, built = place_of(device), Host(), self.built()
+        values = {name: _values(host, tensor, self.dtype) for name, tensor in built.inputs.items()}
+        arrays = {name: place.to_device(array) for name, array in values.items()}
         bases = {name: _empty(place, tensor, self.dtype) for name, tensor in built.outputs.items()}
         outputs = {name: _as_seen(base, built.outputs[name]) for name, base in bases.items()}
         tensors: dict[str, Any] = {}
@@ -135,7 +136,7 @@ class Computation(Case):
             [*arrays.values()],
             next(iter(bases.values())),
             compiled,
-            lambda y: self._check(desc, arrays, outputs),
+            lambda y: self._check(desc, values, {name: place.numpy(each) for name, each in outputs.items()}),
             outputs=[*outputs.values()],
             moved=sum(array.nbytes for array in (*arrays.values(), *outputs.values())),
             computation=(built, arrays, outputs),
@@ -189,7 +190,7 @@ def fitted(most: int, *sizes: int) -> Shape:
 # Tensors
 
 
-def _values(place: Place, tensor: Tensor, dtype: str) -> Any:
+def _values(place: Host, tensor: Tensor, dtype: str) -> Any:
     kind = np.dtype(tensor.dtype or dtype)
     shape, low, high = _as_it_lies(tensor), tensor.low, tensor.high
     if tensor.values is not None:
@@ -214,8 +215,12 @@ def _as_it_lies(tensor: Tensor) -> Shape:
     return (tensor.shape[0], *tensor.shape[2:], tensor.shape[1]) if tensor.is_last else tensor.shape
 
 
-def _as_seen(array: Array, tensor: Tensor) -> Array:
-    return np.moveaxis(array, -1, 1) if tensor.is_last else array
+def _as_seen(array: Any, tensor: Tensor) -> Any:
+    """With the channels second, where they lie last."""
+    if not tensor.is_last:
+        return array
+    order = (0, array.ndim - 1, *range(1, array.ndim - 1))
+    return array.transpose(order) if isinstance(array, np.ndarray) else array.permute(order)
 
 
 def grouped(tensors: Mapping[str, Any]) -> dict[str, Any]:

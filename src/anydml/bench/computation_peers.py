@@ -15,17 +15,23 @@ from .peer import Absent, Peer
 NOTHING = "no function of one call in the table"
 
 
-def function_peer(module: Any, name: str, work: Work, ours: Array) -> Peer:
-    """By the function that the row has."""
+def function_of(module: Any, name: str, work: Work, of: Callable[[Array], Any]) -> Callable[[], Any]:
+    """What the row has a library compute it by, on its arrays as `of` gives them to that library.
+
+    Raises:
+        Absent: it has nothing for that library.
+    """
     built, arrays, outputs = work.computation
-    is_last = next(iter(built.outputs.values())).is_last
     maker = getattr(built, name, None)
     if maker is None:
         raise Absent(NOTHING)
-    tensors = [*arrays.values(), *outputs.values()]
-    if name == "torch":
-        tensors = [module.from_numpy(array) for array in tensors]
-    compute, last = maker(module, *tensors), [None]
+    function: Callable[[], Any] = maker(module, *map(of, (*arrays.values(), *outputs.values())))
+    return function
+
+
+def function_peer(compute: Callable[[], Any], work: Work, ours: Any, array_of: Callable[[Any], Any]) -> Peer:
+    """By a function, whose result `array_of` gives as an array of the row's place; None where that is in its output."""
+    is_last, last = next(iter(work.computation[0].outputs.values())).is_last, [None]
 
     def run() -> None:
         last[0] = None
@@ -34,8 +40,9 @@ def function_peer(module: Any, name: str, work: Work, ours: Array) -> Peer:
     def result() -> Any:
         if last[0] is None:
             return work.output
-        found = np.asarray(last[0])
-        return (np.moveaxis(found, 1, -1) if is_last else found).reshape(ours.shape)
+        found = array_of(last[0])
+        order = (0, *range(2, found.ndim), 1) if is_last else range(found.ndim)
+        return (found.transpose(order) if isinstance(found, np.ndarray) else found.permute(*order)).reshape(ours.shape)
 
     return Peer(run, result, ours)
 

@@ -16,7 +16,7 @@ from ..frontends.directmlx import Graph
 from ..operators import OPERATORS, Trait, spec, with_trait
 from ..runtime.compiled import Compiled
 from .cases import SMALL, Case, Work, compiled_of, desc_of, tensor_of
-from .places import Place, place_of
+from .places import Host, place_of
 
 WIDTH, ODD_WIDTH = 1024, 1021
 """Of a row, where some input has one row or one column that is broadcast."""
@@ -47,6 +47,8 @@ class ElementWise(Case):
 
     @property
     def cell(self) -> str:
+        if self.group:
+            return self.group
         if len(self.steps) > 1:
             return "long chains" if self.is_long else "chains"
         if self.limit is None:
@@ -68,7 +70,7 @@ class ElementWise(Case):
         return any(step.operator in FUNCTIONS for step in self.steps) and np.dtype(self.dtype).kind == "f"
 
     def plain(self) -> Case | None:
-        return self.scaled(SMALL) if self.is_long and self.size > SMALL else None
+        return self.scaled(SMALL) if self.is_long and self.size > SMALL and not self.group else None
 
     def limit_beside(self, plain_ratio: float) -> float | None:
         return None if self.limit is None else max(self.limit, IN_CACHES * plain_ratio)
@@ -82,7 +84,7 @@ class ElementWise(Case):
         return found
 
     def make(self, device: Device) -> Work:
-        place, types = place_of(device), self.types()
+        place, values, types = place_of(device), Host(), self.types()
         widest = max(np.dtype(dtype).itemsize for each in types for dtype in each.values())
         count = max(1, self.size // widest)
         shape = (max(1, count // self.width), min(count, self.width))
@@ -90,16 +92,18 @@ class ElementWise(Case):
         for i, (step, each) in enumerate(zip(self.steps, types, strict=True)):
             *names, _ = each
             taken = names[1:] if i else names
-            inputs += [self._input(place, step.operator, name, each[name], shape) for name in taken]
+            inputs += [self._input(values, step.operator, name, each[name], shape) for name in taken]
         if self.broadcast:
             part = inputs[-1][:1] if self.broadcast == "row" else inputs[-1][:, :1]
             inputs[-1] = np.broadcast_to(part, shape)
         output = place.empty(shape, [*types[-1].values()][-1])
-        compiled = self._operator(device, inputs, output) if len(types) == 1 else self._graph(device, inputs, shape)
-        error = (lambda y: self._error(inputs, y)) if self.is_rounded_otherwise else None
-        return Work(place, inputs, output, compiled, lambda y: self._check(inputs, y), error)
+        given = [place.to_device(array) for array in inputs]
+        compiled = self._operator(device, given, output) if len(types) == 1 else self._graph(device, given, shape)
+        error = (lambda y: self._error(inputs, place.numpy(y))) if self.is_rounded_otherwise else None
+        moved = sum(array.nbytes for array in inputs if 0 not in array.strides) + output.nbytes
+        return Work(place, given, output, compiled, lambda y: self._check(inputs, place.numpy(y)), error, moved=moved)
 
-    def _input(self, place: Place, operator: str, name: str, dtype: str, shape: tuple[int, ...]) -> Any:
+    def _input(self, place: Host, operator: str, name: str, dtype: str, shape: tuple[int, ...]) -> Any:
         """Integers from 1 to 100, by which integers are divided as well, and floats from -4 to 4, but for 0; elsewhere
         what an operator is defined for."""
         if "Scale" in name or "ZeroPoint" in name:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ def element_wise_peer(
         raise Absent("not asked: it fuses only what it compiles into new memory")
     if name == "torch" and len(case.steps) == 1 and "QUANTIZE" in case.steps[0].operator:
         return _quantisation(module, case, work, ours)
-    arrays = _with_truth_values(case, [*work.inputs, output])
+    arrays = with_truth_values(case, [*work.inputs, output], np.bool_)
     if name == "onnxruntime":
         if len(case.steps) > 1:
             raise Absent("not asked for more than one operator")
@@ -36,15 +36,8 @@ def element_wise_peer(
         values = {f"c{i}": np.asarray(each, operands[0].dtype) for i, each in enumerate(constants)}
         domain, _, operator = operator.rpartition(".")
         return session(operator, operands, arrays[-1], ours, values, attributes, domain)._replace(result=lambda: output)
-    functions, outputs = [], []
-    for step, types in zip(case.steps, case.types(), strict=True):
-        found = array_function(name, module, step)
-        if found is None:
-            raise Absent(f"no function of one call for {step.operator}")
-        *_, result = types
-        dtype = np.dtype(bool if is_truth(step.operator, result) and types[result] == "uint8" else types[result])
-        outputs.append(arrays[-1] if dtype == arrays[-1].dtype else np.empty(output.shape, dtype))
-        functions.append((found, len(types) - 2))
+    functions = functions_of(case, name, module)
+    outputs = [arrays[-1] if dtype == arrays[-1].dtype else np.empty(output.shape, dtype) for *_, dtype in functions]
     given = arrays[:-1]
     if name == "torch":
         with warnings.catch_warnings():
@@ -54,13 +47,37 @@ def element_wise_peer(
 
     def run() -> None:
         last.clear()
-        rest = list(given)
-        result = rest.pop(0)
-        for (function, others), target in zip(functions, outputs, strict=True):
-            result = function(result, *[rest.pop(0) for _ in range(others)], target)
-        last.append(result)
+        last.append(in_turn(functions, given, outputs))
 
     return Peer(run, lambda: np.asarray(last[0]).view(ours.dtype), ours)
+
+
+def functions_of(case: ElementWise, name: str, module: Any) -> list[tuple[Callable[..., Any], int, np.dtype[Any]]]:
+    """The library's function for each operator of a chain, how many operands it takes beside the result of the one
+    before, and NumPy's type of its own result.
+
+    Raises:
+        Absent: it has none for one of them.
+    """
+    functions = []
+    for step, types in zip(case.steps, case.types(), strict=True):
+        found = array_function(name, module, step)
+        if found is None:
+            raise Absent(f"no function of one call for {step.operator}")
+        *_, result = types
+        dtype = np.dtype(bool if is_truth(step.operator, result) and types[result] == "uint8" else types[result])
+        functions.append((found, len(types) - 2, dtype))
+    return functions
+
+
+def in_turn(
+    functions: Sequence[tuple[Callable[..., Any], int, Any]], given: Sequence[Any], outputs: Sequence[Any]
+) -> Any:
+    """What the last function gives: each writes into its output."""
+    result, *rest = given
+    for (function, others, _), target in zip(functions, outputs, strict=True):
+        result = function(result, *[rest.pop(0) for _ in range(others)], target)
+    return result
 
 
 def _quantisation(torch: Any, case: ElementWise, work: Work, ours: Array) -> Peer:
@@ -90,17 +107,19 @@ def _quantisation(torch: Any, case: ElementWise, work: Work, ours: Array) -> Pee
     return Peer(run, lambda: (last[0] if kind is None else last[0].int_repr()).numpy(), ours)
 
 
-def _with_truth_values(case: ElementWise, arrays: list[Array]) -> list[Array]:
-    """Bytes that hold truth values as arrays of such, the inputs of all steps and the output."""
+def with_truth_values(case: ElementWise, arrays: Sequence[Any], truth: Any) -> list[Any]:
+    """Bytes that hold truth values as arrays of the library's type for such, the inputs of all steps and the output."""
     places = [
-        (step.operator, tensor)
+        (step.operator, tensor, types[tensor])
         for i, (step, types) in enumerate(zip(case.steps, case.types(), strict=True))
         for tensor in [*types][min(i, 1) : -1]
     ]
-    places.append((case.steps[-1].operator, [*case.types()[-1]][-1]))
+    last = case.types()[-1]
+    output = [*last][-1]
+    places.append((case.steps[-1].operator, output, last[output]))
     return [
-        array.view(np.bool_) if array.dtype == np.uint8 and is_truth(*place) else array
-        for place, array in zip(places, arrays, strict=True)
+        array.view(truth) if dtype == "uint8" and is_truth(operator, tensor) else array
+        for (operator, tensor, dtype), array in zip(places, arrays, strict=True)
     ]
 
 

@@ -11,9 +11,16 @@ from typing import Any
 
 from ..device import Device
 from .cases import INPUT_SCALE, INPUT_ZERO_POINT, OUTPUT_SCALE, OUTPUT_ZERO_POINT, Case, Join, Pooling, Scan, Work
+from .computation import Computation
+from .computation_peers import NOTHING, function_of, function_peer
+from .element_wise import ElementWise
+from .element_wise_peers import functions_of, in_turn, with_truth_values
 from .peer import Absent, Peer
 from .peers import Peers
 from .places import Place
+
+_OF_ANY_TENSORS = ("torch", "torch.compile")
+_NOT_ASKED = "asked for scans and joins alone"
 
 
 class GpuPeers(Peers):
@@ -80,11 +87,60 @@ class GpuPeers(Peers):
 
         return self._inductor(pool, [x], ours) if name == "torch.compile" else self._new(pool, [x], ours)
 
-    def _inductor(self, function: Callable[..., Any], inputs: list[Any], ours: Any) -> Peer:
+    def _element_wise(self, name: str, case: ElementWise, work: Work, ours: Any, device: Device) -> Peer:
+        """The library's function for each operator, one after the other; those of its compiler in one."""
+        torch = self.modules["torch"]
+        if name not in _OF_ANY_TENSORS:
+            raise Absent(_NOT_ASKED)
+        functions = functions_of(case, "torch", torch)
+        arrays = with_truth_values(case, [*work.inputs, work.output], torch.bool)
+        given, output = arrays[:-1], arrays[-1]
+
+        def outputs() -> list[Any]:
+            types = [getattr(torch, dtype.name) for *_, dtype in functions]
+            return [torch.empty(output.shape, dtype=dtype, device=output.device) for dtype in types]
+
+        if name == "torch.compile":
+            peer = self._inductor(lambda *given: in_turn(functions, given, outputs()), given, ours)
+        else:
+            kept = [*outputs()[:-1], output]
+            peer = self._new(lambda *given: in_turn(functions, given, kept), given, ours)
+        return peer._replace(result=lambda: peer.result().view(ours.dtype))
+
+    def _computation(self, name: str, case: Computation, work: Work, ours: Any, device: Device) -> Peer:
+        if name not in _OF_ANY_TENSORS:
+            raise Absent(_NOT_ASKED)
+        torch = self.modules["torch"]
+        compute = function_of(torch, "torch", work, lambda array: array)
+        if name == "torch.compile":
+            compute = self._compiled_by_torch(compute)
+        return function_peer(compute, work, ours, lambda found: found)
+
+    def _tabled(self, name: str, case: Case, work: Work, ours: Any, device: Device) -> Peer:
+        if name not in _OF_ANY_TENSORS:
+            raise Absent(_NOT_ASKED)
+        torch, function = self.modules["torch"], work.functions.get("torch")
+        if function is None:
+            raise Absent(NOTHING)
+        arrays = [*work.inputs, *work.outputs]
+        call = self._compiled_by_torch(function) if name == "torch.compile" else function
+        last: list[Any] = []
+
+        def run() -> None:
+            last.clear()
+            last.append(call(torch, *arrays))
+
+        return Peer(run, lambda: work.output if last[0] is None else last[0], ours)
+
+    def _compiled_by_torch(self, function: Callable[..., Any]) -> Callable[..., Any]:
         torch = self.modules["torch"]
         self.tell("torch.compile compiles")
         torch._dynamo.reset()  # after some functions of the same code it would no longer compile
-        return self._new(torch.compile(function, dynamic=False, fullgraph=True), inputs, ours)
+        compiled: Callable[..., Any] = torch.compile(function, dynamic=False, fullgraph=True)
+        return compiled
+
+    def _inductor(self, function: Callable[..., Any], inputs: list[Any], ours: Any) -> Peer:
+        return self._new(self._compiled_by_torch(function), inputs, ours)
 
     @staticmethod
     def _new(function: Callable[..., Any], inputs: list[Any], ours: Any) -> Peer:

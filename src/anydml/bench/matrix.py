@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from math import isqrt
 from typing import Any
 
 import numpy as np
 
-from .cases import LARGE, LITTLE_ON_GPU, MIDDLE, SMALL, Case, Join, Pooling, Scan
+from .cases import LARGE, LARGE_ON_GPU, LITTLE_ON_GPU, MIDDLE, SMALL, Case, Join, Pooling, Scan
 from .computations import layers, of_any_size, one_of_each_cell
 from .element_wise import element_wise
 from .indexed import indexed
@@ -145,6 +146,9 @@ def matrix(quick: bool = False, sizes: Sequence[int] = (LARGE, MIDDLE, SMALL)) -
 
 # For a GPU: tensors of 2^28 elements, and bytes for JOIN and pooling as they come out
 
+MOVED, NORMALISED = 1.2, 1.3
+"""Limits of what reads and writes once, and of what reads a line before it is written."""
+
 
 def _rows(length: int) -> Callable[[int], tuple[int, ...]]:
     return lambda n: (n // min(length, n), min(length, n))
@@ -204,14 +208,28 @@ def _poolings_on_gpu() -> Iterator[Pooling]:
         yield Pooling("QUANTIZED_LINEAR_AVERAGE_POOLING", name, limit, "uint8", 784 << 20, group, **options)
 
 
+def _others_on_gpu() -> Iterator[Case]:
+    """The CPU's rows of the other operators; some are judged by PyTorch alone."""
+    for row in (*element_wise(), *reductions()):
+        yield replace(row, limit=MOVED, size=LARGE_ON_GPU, group=row.cell)
+    others: list[Case] = [*movement(), *indexed(), *resampling(), *selection()]
+    for row in others:
+        yield replace(row, limit=row.limit and MOVED, size=LARGE_ON_GPU, group=row.cell)
+    for row in of_any_size():
+        yield replace(row, limit=row.limit and NORMALISED, size=LARGE_ON_GPU, group=row.cell)
+    for row in layers():
+        yield replace(row, limit=None, group=row.cell)
+
+
 _LITTLE = ("float32 rows of 512", "float32 columns", "float32 one row", "runs of 12 and 20 B", "uint8 2x2 stride 2")
 
 
 def matrix_on_gpu(quick: bool = False, sizes: Sequence[int] | None = None) -> list[Case]:
     """All rows for a GPU, by operator, and a few of little tensors; where quick, one of each cell. All of the given
     sizes, where there are any."""
-    rows: list[Case] = [*_scans_on_gpu(), *_joins_on_gpu(), *_poolings_on_gpu()]
-    summing = [row for row in rows if row.operator != "CUMULATIVE_PRODUCT"]
+    kernels: list[Case] = [*_scans_on_gpu(), *_joins_on_gpu(), *_poolings_on_gpu()]
+    rows = [*kernels, *_others_on_gpu()]
+    summing = [row for row in kernels if row.operator != "CUMULATIVE_PRODUCT"]
     little = [row.scaled(LITTLE_ON_GPU) for row in summing if f"{row.dtype} {row.name}".endswith(_LITTLE)]
     if quick:
         cells: dict[tuple[str, str], Case] = {}

@@ -90,7 +90,7 @@ class Host:
         return self._random.integers(low, high, shape, dtype)
 
     def to_device(self, array: Array) -> Array:
-        """An array of the CPU's memory here."""
+        """An array of the CPU's memory here, with the same strides, none of which is negative."""
         return array
 
     def cast(self, array: Array, dtype: Any) -> Array:
@@ -214,7 +214,13 @@ class Gpu:
         return self._torch.randint(low, high, tuple(shape), **options)
 
     def to_device(self, array: Array) -> Any:
-        return self._torch.from_numpy(array).to(self.device)
+        if array.flags.c_contiguous and array.flags.writeable:
+            return self._torch.from_numpy(array).to(self.device)
+        # What lies between the elements goes with them, so that they lie there as they do here.
+        strides = [stride // array.itemsize for stride in array.strides]
+        extent = 1 + sum(stride * (size - 1) for stride, size in zip(strides, array.shape, strict=True))
+        memory = as_strided(array, (extent,), (array.itemsize,), writeable=False).copy()
+        return self._torch.from_numpy(memory).to(self.device).as_strided(array.shape, strides)
 
     def cast(self, array: Any, dtype: Any) -> Any:
         return array.to(self._type(dtype))

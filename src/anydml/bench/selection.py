@@ -13,8 +13,8 @@ import numpy as np
 
 from ..core.strided_layout import Array
 from ..device import Device
-from .cases import LINE, Case, Work, compiled_of, desc_of, lines_of, tensor_of
-from .places import place_of
+from .cases import Case, Work, compiled_of, desc_of, tensor_of
+from .places import Host, place_of
 
 
 def _shape_of(count: int, row: int) -> tuple[int, ...]:
@@ -40,11 +40,12 @@ class TopK(Case):
         axis = self.axis % len(shape)
         k = min(self.k, shape[axis])
         most = 1 << (11 if self.dtype == "float16" else 24)  # all of which are numbers of the type
-        x = place.cast(place.integers(0, most, shape, np.int32), self.dtype)
+        x = Host().integers(0, most, shape, np.int32).astype(self.dtype)
+        given = place.to_device(x)
         chosen = tuple(k if i == axis else size for i, size in enumerate(shape))
         values, indices = place.empty(chosen, self.dtype), place.empty(chosen, "uint32")
         names = ("InputTensor", "OutputValueTensor", "OutputIndexTensor")
-        tensors = {name: tensor_of(device, each) for name, each in zip(names, (x, values, indices), strict=True)}
+        tensors = {name: tensor_of(device, each) for name, each in zip(names, (given, values, indices), strict=True)}
         desc = desc_of("TOP_K", **tensors, Axis=axis, K=k)
 
         def by_numpy(library: Any, x: Array, values: Array, indices: Array) -> Array:
@@ -57,20 +58,21 @@ class TopK(Case):
             result: Array = library.take_along_axis(found, order, axis)
             return result
 
-        def check(y: Array) -> str:
+        def check(output: Any) -> str:
+            y = place.numpy(output)
             is_right = np.array_equal(y, by_numpy(np, x, y, np.empty(y.shape, np.uint32)))
-            is_right &= np.array_equal(y, np.take_along_axis(x, indices.astype(np.int64), axis))
+            is_right &= np.array_equal(y, np.take_along_axis(x, place.numpy(indices).astype(np.int64), axis))
             return "" if is_right else "it differs from what NumPy chooses"
 
         return Work(
             place,
-            [x],
+            [given],
             values,
             compiled_of(device, desc),
             check,
             outputs=[values, indices],
             functions={"numpy": by_numpy, "torch": lambda torch, x, *y: torch.topk(x, k, axis).values},
-            moved=LINE * (lines_of(x) + lines_of(values) + lines_of(indices)),
+            moved=x.nbytes + values.nbytes + indices.nbytes,
         )
 
 
@@ -89,22 +91,23 @@ class Nonzero(Case):
         place = place_of(device)
         # Rows for all elements have room there, too.
         shape = _shape_of(max(self.size // (4 * (1 + bool(self.row))), 1), self.row)
-        x = place.cast(place.integers(0, 100, shape) < self.percent, self.dtype)
+        x = (Host().integers(0, 100, shape) < self.percent).astype(self.dtype)
+        given = place.to_device(x)
         count, rows = place.empty((1,), "uint32"), place.empty((x.size, x.ndim), "uint32")
         names = ("InputTensor", "OutputCountTensor", "OutputCoordinatesTensor")
-        tensors = {name: tensor_of(device, each) for name, each in zip(names, (x, count, rows), strict=True)}
+        tensors = {name: tensor_of(device, each) for name, each in zip(names, (given, count, rows), strict=True)}
         expected = np.argwhere(x)
 
-        def check(y: Array) -> str:
-            is_right = y[0] == len(expected) and np.array_equal(rows[: len(expected)], expected)
+        def check(y: Any) -> str:
+            is_right = int(y[0]) == len(expected) and np.array_equal(place.numpy(rows[: len(expected)]), expected)
             return "" if is_right else "it differs from what NumPy finds"
 
-        def counted(found: Any) -> Array:
-            return np.array([len(found)], np.uint32)
+        def counted(found: Any) -> Any:
+            return place.to_device(np.array([len(found)], np.uint32))
 
         return Work(
             place,
-            [x],
+            [given],
             count,
             compiled_of(device, desc_of("NONZERO_COORDINATES", **tensors)),
             check,
