@@ -114,6 +114,7 @@ class DenseConvolution final : public Plan {
 
   // In bytes that could be moved meanwhile.
   int64_t work() const { return rows_ * depth_ * shape_.results / kMultiplicationsOfAByte; }
+  int64_t weights_bytes() const { return depth_ * shape_.results * kItem; }
   static int64_t tasks_of(int threads) { return threads > 1 ? threads * kDenseTasks : 1; }
   std::shared_ptr<const Weights> weights(const void* const* inputs) const {
     return known_ ? known_ : packed(inputs);

@@ -31,6 +31,9 @@ inline constexpr int64_t kLinePlaces = 5;
 // the first one's are not.
 inline constexpr int64_t kWeightsAtOnce = 256 << 10;
 inline constexpr int64_t kWeightsOfBlock = 128 << 10;
+// Bytes of the weights of all parts, groups or phases, up to which tasks of the same places follow each
+// other: so many stay in the second cache.
+inline constexpr int64_t kWeightsOfParts = 512 << 10;
 // Columns of a group from which on a product for each group fills half of a vector at least.
 inline constexpr int64_t kGroupColumns = 8;
 // Channels of an input from which on it is copied to channels last before its rows are gathered: of fewer,
