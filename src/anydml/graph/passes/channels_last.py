@@ -1,8 +1,8 @@
 """Tensors between the operators of a graph, laid out with their channels last where the kernels are faster so.
 
 Nobody sees such a tensor: it has the same bytes in another order, in the desc of the operator that writes it and of
-those that read it. It lies so where each of them is as fast in that order, and one of them faster. Element-wise operators
-may see it in another shape, with its channels in groups or its places in one row: a shuffle of channels stays one.
+those that read it. It lies so where each of them is as fast in that order, and one of them faster. Element-wise
+operators may see it in another shape, with its channels in groups or its places in one row, as in a shuffle of channels.
 """
 
 from __future__ import annotations
