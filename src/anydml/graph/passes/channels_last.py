@@ -2,12 +2,13 @@
 
 Nobody sees such a tensor: it has the same bytes in another order, in the desc of the operator that writes it and of
 those that read it. It lies so where each of them is as fast in that order, and one of them faster. Element-wise
-operators may see it in another shape, with its channels in groups or its places in one row, as in a shuffle of channels.
+operators may see it in another shape, with its channels in groups or its places in one row, as a shuffle of channels
+does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -49,7 +50,7 @@ def lay_channels_last(network: Network) -> None:
         return
     ends = _ends(network)
     free = {port: laid for port, each in ends.items() if (laid := _changed(network, port, each, faster)) is not None}
-    reached = _reached(network, free, faster)
+    reached = _reached(network, {*free}, faster)
     wanted = [laid for port, laid in free.items() if port in reached]
     # At once where the rules allow it, as that looks at each operator once; else what they allow, one by one.
     is_done = _lay(network, [end for each in wanted for end in each])
@@ -112,7 +113,7 @@ def _with_channels_last(tensor: Tensor, sizes: Sequence[int]) -> Tensor | None:
     return replace(tensor, Strides=tuple(strides)) if min(left) >= 0 else None
 
 
-def _reached(network: Network, free: Collection[Port], faster: set[int]) -> set[Port]:
+def _reached(network: Network, free: set[Port], faster: set[int]) -> set[Port]:
     """What a faster operator reads or writes, and what stands beside it at operators that want one order."""
     beside: dict[Port, list[int]] = {}
     at: dict[int, list[Port]] = {}
