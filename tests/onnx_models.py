@@ -147,6 +147,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=int(os.environ.get("OMP_NUM_THREADS", "2")))
     parser.add_argument("--seconds", type=float, default=2)
     options = parser.parse_args()
+    # Read when the package is first used, further up.
+    os.environ["OMP_NUM_THREADS"] = str(options.threads)
     print(f"{'model':34} {'error':>9} {'anydml':>12} {'runtime':>12}  ratio  first run  created")
     for path in options.models or light_models():
         try:

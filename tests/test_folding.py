@@ -17,6 +17,7 @@ from anydml import (
     DML_BATCH_NORMALIZATION_OPERATOR_DESC,
     DML_CONVOLUTION_OPERATOR_DESC,
     DML_ELEMENT_WISE_ADD1_OPERATOR_DESC,
+    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC,
     DML_JOIN_OPERATOR_DESC,
     DML_MAX_POOLING_OPERATOR_DESC,
     DML_SPLIT_OPERATOR_DESC,
@@ -271,6 +272,35 @@ def test_swish_and_pieces_leave_channels_last() -> None:
     net, reference = Net(), Net("reference")
     text, found = net.results(*build(net))
     assert "laid out with the channels last: 3 tensors between operators" in text
+    assert_near(found, reference.results(*build(reference))[1])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "count"),
+    [
+        pytest.param((2, 3, 8, 12, 13), (24 * 156, 156, 3 * 156, 13, 1), 2, id="a shuffle of channels"),
+        pytest.param((2, 24, 156), (24 * 156, 156, 1), 2, id="places in one row"),
+        pytest.param((1, 2, 24, 3, 4, 13), (0, 24 * 156, 156, 52, 13, 1), 2, id="rows in groups"),
+        pytest.param((2, 24 * 156), (24 * 156, 1), 0, id="channels and places in one row"),
+        pytest.param((48, 156), (156, 1), 0, id="images and channels in one column"),
+        pytest.param((2, 8, 3 * 156), (24 * 156, 3 * 156, 1), 0, id="channels that go over places"),
+    ],
+)
+def test_other_shapes_leave_channels_last(sizes: tuple[int, ...], strides: tuple[int, ...], count: int) -> None:
+    """Element-wise operators see a tensor in whatever shape its channels, or images, are not mixed up with places."""
+
+    def build(net: Net) -> list[Expression]:
+        a = net.convolution(net.input(2, 16, 12, 13), 24)
+        seen = a.reinterpret(a.tensor.DataType, sizes, strides)
+        (same,) = net.graph.operator(
+            DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, InputTensor=seen, OutputTensor=tensor(sizes)
+        )
+        return [net.convolution(same.reinterpret(a.tensor.DataType, a.tensor.Sizes), 24)]
+
+    net, reference = Net(), Net("reference")
+    text, found = net.results(*build(net))
+    said = re.findall(r"laid out with the channels last: (\d+) tensors between", text)
+    assert said == [str(count)] * (count > 0)
     assert_near(found, reference.results(*build(reference))[1])
 
 

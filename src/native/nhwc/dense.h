@@ -16,6 +16,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -113,6 +114,7 @@ class DenseConvolution final : public Plan {
 
   // In bytes that could be moved meanwhile.
   int64_t work() const { return rows_ * depth_ * shape_.results / kMultiplicationsOfAByte; }
+  int64_t weights_bytes() const { return depth_ * shape_.results * kItem; }
   static int64_t tasks_of(int threads) { return threads > 1 ? threads * kDenseTasks : 1; }
   std::shared_ptr<const Weights> weights(const void* const* inputs) const {
     return known_ ? known_ : packed(inputs);
@@ -269,35 +271,50 @@ class DenseConvolution final : public Plan {
   ANYDML_INLINE void write(const Places& places, int64_t first, int64_t columns, const float* results,
                            int64_t rows, int64_t width) const {
     constexpr auto kSize = static_cast<int64_t>(sizeof(T));
-    constexpr int64_t kStep = kLanesOf<float>;
+    using Lane = std::conditional_t<std::is_same_v<T, float>, Columns, FewSingles>;
+    constexpr auto kStep = static_cast<int64_t>(sizeof(Lane) / sizeof(float));
     for (int64_t i = 0; i < rows; ++i, results += width) {
       const int64_t offset = places.offsets[static_cast<size_t>(i)] + first * kSize;
       std::byte* const to = places.ends.to + offset;
       for (int64_t c = 0; c < columns; c += kStep) {
         const auto* const from = reinterpret_cast<const std::byte*>(results + c);
         // A sum of zeros is 0, whatever their signs.
-        auto y = load_lanes<float, float>(from) + 0.0f;
+        Lane y = load_numbers<float, float, Lane>(from) + 0.0f;
         if (places.ends.added != nullptr)
-          y = y + added_to(places.ends.added + offset + c * kItem, columns - c);
+          y = y + first_lanes_of<Lane>(places.ends.added + offset + c * kItem, columns - c);
         y = shape_.fused.applied<float>(y);
         if (c + kStep <= columns) {
-          store_lanes<T, float>(to + c * kSize, y);
+          store_numbers<T, float, Lane>(to + c * kSize, y);
         } else {
-          alignas(64) std::byte last[kStep * sizeof(T)];
-          store_lanes<T, float>(last, y);
-          std::memcpy(to + c * kSize, last, static_cast<size_t>((columns - c) * kSize));
+          store_first_lanes<T, Lane>(to + c * kSize, columns - c, y);
         }
       }
     }
   }
 
-  // A vector of what is added, of which no more than `count` elements are read.
-  ANYDML_INLINE static auto added_to(const std::byte* from, int64_t count) {
-    constexpr int64_t kStep = kLanesOf<float>;
-    if (count >= kStep) return load_lanes<float, float>(from);
-    alignas(64) std::byte last[kStep * kItem] = {};
+  // A vector of which no more than `count` elements are read.
+  template <class Lane>
+  ANYDML_INLINE static Lane first_lanes_of(const std::byte* from, int64_t count) {
+    if (count >= static_cast<int64_t>(sizeof(Lane) / sizeof(float)))
+      return load_numbers<float, float, Lane>(from);
+    alignas(64) std::byte last[sizeof(Lane)] = {};
     std::memcpy(last, from, static_cast<size_t>(count * kItem));
-    return load_lanes<float, float>(last);
+    return load_numbers<float, float, Lane>(last);
+  }
+
+  // Likewise written: by a mask where there is one, as a copy of so few elements takes as long as a tile's
+  // products of some of the depth.
+  template <class T, class Lane>
+  ANYDML_INLINE static void store_first_lanes(std::byte* to, int64_t count, Lane y) {
+#if defined(ANYDML_ISA_AVX512)
+    if constexpr (std::is_same_v<T, float>) {
+      _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1U << count) - 1), (__m512)y);
+      return;
+    }
+#endif
+    alignas(64) std::byte last[sizeof(Lane) / sizeof(float) * sizeof(T)];
+    store_numbers<T, float, Lane>(last, y);
+    std::memcpy(to, last, static_cast<size_t>(count) * sizeof(T));
   }
 
   // Tiles of rows, as even as can be, by panels of columns.

@@ -183,10 +183,9 @@ class Convolution : private ConvolutionDesc {
     const Sides sides{in.sizes[0], in.strides[0], out.strides[0], in.sizes[1], along(0), along(1)};
     const std::string window = window_of({taps(0), taps(1)});
     if (is_depthwise()) {
-      const Weighted weighted{
-          groups, taps(0) * taps(1), filter.strides[0], offsets(all(0), all(1)), bias.present, bias_step(),
-          *fused};
-      return windows(sides, weighted, "depthwise convolution" + window);
+      // A vector of channels at a time, or a short one where there are fewer.
+      constexpr auto kWhole = static_cast<int64_t>(sizeof(Singles) / sizeof(float));
+      return groups >= kWhole ? by_channel<Singles>(sides, window) : by_channel<FewSingles>(sides, window);
     }
     const std::string description = (added != nullptr ? "convolution and addition" : "convolution") + window;
     if (is_forward && groups == 1) return dense(sides, offsets(all(0), all(1)), description);
@@ -224,6 +223,14 @@ class Convolution : private ConvolutionDesc {
   }
 
  private:
+  template <class V>
+  std::unique_ptr<Plan> by_channel(const Sides& sides, const std::string& window) const {
+    const Weighted<V> weighted{
+        groups, taps(0) * taps(1), filter.strides[0], offsets(all(0), all(1)), bias.present, bias_step(),
+        *fused};
+    return windows(sides, weighted, "depthwise convolution" + window);
+  }
+
   int64_t taps(size_t i) const { return filter.sizes[i + 2]; }
 
   // The taps along a spatial dimension.

@@ -88,9 +88,10 @@ struct Average {
 
 // f(bias + sum of weight * x), a weight for each tap and channel, in single precision: a chain of fused
 // multiply-adds.
+template <class Vector>
 struct Weighted {
   using Number = float;
-  using V = Lanes<float, kLanesOf<float>>;
+  using V = Vector;
   struct Parameters {
     std::vector<float> weights;  // of each channel, a tap after the other, and the biases behind them
   };
@@ -134,7 +135,7 @@ struct Weighted {
  private:
   ANYDML_INLINE V weight(const Parameters& parameters, int64_t tap, int64_t c) const {
     const float* const from = parameters.weights.data() + tap * channels + c;
-    return load_lanes<float, float>(reinterpret_cast<const std::byte*>(from));
+    return load_numbers<float, float, V>(reinterpret_cast<const std::byte*>(from));
   }
 };
 

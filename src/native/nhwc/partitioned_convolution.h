@@ -19,6 +19,7 @@
 #include "core/layout.h"
 #include "dense/singles.h"
 #include "nhwc/dense.h"
+#include "nhwc/tuning.h"
 #include "nhwc/windows.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
@@ -75,30 +76,36 @@ class PartitionedConvolution final : public Plan {
       : Plan(std::move(description)), parts_(std::move(parts)) {}
 
   // The tasks of all parts are shared out at once: of each part alone they may be too few for the threads.
+  // Parts write next to each other, so that tasks of the same places follow each other, and are mostly one
+  // thread's; but where weights are many, tasks of the same weights do.
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto count = static_cast<int64_t>(parts_.size());
     int64_t work = 0;
-    for (const Part& part : parts_) work += part.plan->work();
+    int64_t bytes = 0;
+    for (const Part& part : parts_) {
+      work += part.plan->work();
+      bytes += part.plan->weights_bytes();
+    }
     const int threads = threads_for(work);
     const int64_t wanted = (DenseConvolution::tasks_of(threads) + count - 1) / count;
     std::vector<PartTasks> all;
-    int64_t tasks = 0;
+    std::vector<Task> tasks;
     int64_t room = 0;
     for (const Part& part : parts_) {
       const DenseConvolution::Division division = part.plan->divided(wanted);
-      all.push_back({&part, division, part.plan->weights(Addresses(part, inputs).inputs), tasks});
-      tasks += division.tasks();
+      for (int64_t i = 0; i < division.tasks(); ++i) tasks.push_back({i, all.size()});
+      all.push_back({&part, division, part.plan->weights(Addresses(part, inputs).inputs)});
       room = std::max(room, division.room);
     }
-    const Singles64 rooms(std::min<int64_t>(threads, tasks) * room);
-    parallel_for(tasks, threads, [&](int64_t i, int worker) {
-      const auto behind = std::upper_bound(
-          all.begin(), all.end(), i, [](int64_t task, const PartTasks& some) { return task < some.first; });
-      const PartTasks& some = *(behind - 1);
-      some.part->plan->compute(some.division, *some.weights,
-                               static_cast<const std::byte*>(inputs[0]) + some.part->input,
-                               static_cast<std::byte*>(outputs[0]) + some.part->output, i - some.first,
-                               rooms.data() + worker * room);
+    if (bytes <= kWeightsOfParts) std::sort(tasks.begin(), tasks.end());
+    const auto last = static_cast<int64_t>(tasks.size());
+    const Singles64 rooms(std::min<int64_t>(threads, last) * room);
+    parallel_for(last, threads, [&](int64_t i, int worker) {
+      const auto [task, number] = tasks[static_cast<size_t>(i)];
+      const PartTasks& some = all[number];
+      some.part->plan->compute(
+          some.division, *some.weights, static_cast<const std::byte*>(inputs[0]) + some.part->input,
+          static_cast<std::byte*>(outputs[0]) + some.part->output, task, rooms.data() + worker * room);
     });
   }
 
@@ -131,12 +138,13 @@ class PartitionedConvolution final : public Plan {
     }
   };
 
-  // A part's tasks among those of all.
+  // One of a part's, and the part's number.
+  using Task = std::pair<int64_t, size_t>;
+  // A part with its division.
   struct PartTasks {
     const Part* part;
     DenseConvolution::Division division;
     std::shared_ptr<const DenseConvolution::Weights> weights;
-    int64_t first;
   };
 
   std::vector<Part> parts_;

@@ -31,6 +31,9 @@ inline constexpr int64_t kLinePlaces = 5;
 // the first one's are not.
 inline constexpr int64_t kWeightsAtOnce = 256 << 10;
 inline constexpr int64_t kWeightsOfBlock = 128 << 10;
+// Bytes of the weights of all parts, groups or phases, up to which tasks of the same places follow each
+// other: so many stay in the second cache.
+inline constexpr int64_t kWeightsOfParts = 512 << 10;
 // Columns of a group from which on a product for each group fills half of a vector at least.
 inline constexpr int64_t kGroupColumns = 8;
 // Channels of an input from which on it is copied to channels last before its rows are gathered: of fewer,
@@ -43,6 +46,10 @@ inline constexpr int64_t kWindowRows = 8;
 inline constexpr int64_t kWindowBands = 4;
 // Bytes under the windows of a row, which stay in the first cache for the next row's.
 inline constexpr int64_t kWindowBytes = 24 << 10;
+// The same of an image of more bytes than stay in the second cache: longer runs of it are read, and stay
+// there.
+inline constexpr int64_t kRowBytes = 128 << 10;
+inline constexpr int64_t kNearImage = 1 << 20;
 // As many taps along a dimension as are worth several threads wherever they are read.
 inline constexpr int64_t kCountedTaps = 64;
 // Places of a row from which on pooling is faster along it than over channels that have to be copied.

@@ -65,10 +65,10 @@ struct Sides {
   Sliding width;
 };
 
-// An Operation has the type of its numbers, Number, and of what a run reads beside the input, Parameters,
-// made of its inputs; start(parameters, channel, taps), add(parameters, sum, x, tap, channel) and
-// end(parameters, sum, row, column), on lanes of them. One whose parameters take time to make has
-// can_prepare(inputs) and bytes(parameters), too. One that has quick_start() and add_quickly(sum, x) is
+// An Operation has the type of its numbers, Number, of lanes of them, V, and of what a run reads beside the
+// input, Parameters, made of its inputs; start(parameters, channel, taps), add(parameters, sum, x, tap,
+// channel) and end(parameters, sum, row, column), on lanes of them. One whose parameters take time to make
+// has can_prepare(inputs) and bytes(parameters), too. One that has quick_start() and add_quickly(sum, x) is
 // computed by these, and anew where is_doubtful(sum).
 template <class Operation>
 class ChannelWindows final : public Plan {
@@ -85,7 +85,8 @@ class ChannelWindows final : public Plan {
     const int64_t rows = sides_.batch * sides_.height.places;
     const int64_t most = sides_.channels / kStep;
     const int64_t under = sides_.height.taps * width.size * kStep * kItem;
-    near_ = std::max<int64_t>(1, kWindowBytes / under) * kStep;
+    const int64_t image = sides_.height.size * width.size * sides_.channels * kItem;
+    near_ = std::max<int64_t>(1, (image > kNearImage ? kRowBytes : kWindowBytes) / under) * kStep;
     parts_ = std::clamp<int64_t>((kWindowRows + rows - 1) / rows, 1, std::max<int64_t>(most, 1));
   }
 
@@ -134,9 +135,9 @@ class ChannelWindows final : public Plan {
  private:
   using Number = typename Operation::Number;
   using Parameters = typename Operation::Parameters;
-  using V = Lanes<Number, kLanesOf<Number>>;
+  using V = typename Operation::V;
   static constexpr int64_t kItem = sizeof(float);
-  static constexpr int64_t kLanes = kLanesOf<Number>;
+  static constexpr int64_t kLanes = sizeof(V) / sizeof(Number);
   static constexpr bool kIsQuick = requires(const Operation& each) { each.quick_start(); };
   // Two vectors of each of four places are as many sums as registers hold.
   static constexpr int kWide = 2;
@@ -219,8 +220,8 @@ class ChannelWindows final : public Plan {
       std::byte* to = to_ + place * width.out_stride + c * kItem;
       for (int i = 0; i < kCount; ++i, to += width.out_stride) {
         for (int v = 0; v < kVectors; ++v) {
-          store_lanes<float, Number>(to + v * kLanes * kItem,
-                                     plan_.operation_.end(parameters_, sums[i][v], row_, place + i));
+          store_numbers<float, Number, V>(to + v * kLanes * kItem,
+                                          plan_.operation_.end(parameters_, sums[i][v], row_, place + i));
         }
       }
     }
@@ -242,7 +243,7 @@ class ChannelWindows final : public Plan {
             for (int v = 0; v < kVectors; ++v) {
               const auto* const from = at + i * step + v * kLanes * kItem;
               sums[i][v] =
-                  add(sums[i][v], load_lanes<float, Number>(from), y * width.taps + x, c + v * kLanes);
+                  add(sums[i][v], load_numbers<float, Number, V>(from), y * width.taps + x, c + v * kLanes);
             }
           }
         }

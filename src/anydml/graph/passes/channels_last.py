@@ -1,7 +1,9 @@
 """Tensors between the operators of a graph, laid out with their channels last where the kernels are faster so.
 
 Nobody sees such a tensor: it has the same bytes in another order, in the desc of the operator that writes it and of
-those that read it. It lies so where each of them is as fast in that order, and one of them faster.
+those that read it. It lies so where each of them is as fast in that order, and one of them faster. Element-wise
+operators may see it in another shape, with its channels in groups or its places in one row, as a shuffle of channels
+does.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import NamedTuple
 from ...core.strided_layout import Layout
 from ...operators import Trait, with_trait
 from ...operators.schema import OperatorDesc, Tensor
-from ..ir import Network, Vertex, with_channels_last
+from ..ir import Network, Vertex
 from ..verify import Port
 
 _IN_ANY_ORDER = {
@@ -24,6 +26,8 @@ _IN_ANY_ORDER = {
     *("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "UPSAMPLE_2D"),
 }
 """Operators that are as fast in any order of the elements, or faster so, as long as their tensors agree."""
+_IN_ANY_SHAPE = frozenset(with_trait(Trait.POINTWISE))
+"""Those of which each element of the output depends on that of each input alone."""
 
 
 class _End(NamedTuple):
@@ -45,9 +49,9 @@ def lay_channels_last(network: Network) -> None:
     if not faster:
         return
     ends = _ends(network)
-    free = {port for port, each in ends.items() if _may_change(network, port, each, faster)}
-    reached = _reached(network, free, faster)
-    wanted = [ends[port] for port in free if port in reached]
+    free = {port: laid for port, each in ends.items() if (laid := _changed(network, port, each, faster)) is not None}
+    reached = _reached(network, {*free}, faster)
+    wanted = [laid for port, laid in free.items() if port in reached]
     # At once where the rules allow it, as that looks at each operator once; else what they allow, one by one.
     is_done = _lay(network, [end for each in wanted for end in each])
     count = len(wanted) if is_done else sum(_lay(network, each) for each in wanted)
@@ -69,15 +73,44 @@ def _ends(network: Network) -> dict[Port, list[_End]]:
     return ends
 
 
-def _may_change(network: Network, port: Port, ends: Sequence[_End], faster: set[int]) -> bool:
-    first = ends[0].tensor
-    packed = Layout.of_desc(first)
-    if len(first.Sizes) != 4 or first.Sizes[1] == 1 or not packed.is_packed() or port in network.targets.values():
-        return False
-    return all(
-        Layout.of_desc(end.tensor).same_place(packed) and (end.node in faster or end.vertex.spec.name in _IN_ANY_ORDER)
-        for end in ends
-    )
+def _changed(network: Network, port: Port, ends: Sequence[_End], faster: set[int]) -> list[_End] | None:
+    """A tensor with its channels last, as each operator then sees it; None where it stays as it is."""
+    seen = [*(end for end in ends if end.node in faster), *ends]
+    whole = next((end.tensor for end in seen if len(end.tensor.Sizes) == 4), None)
+    if whole is None or whole.Sizes[1] == 1 or port in network.targets.values():
+        return None
+    packed = Layout.of_desc(whole)
+    if not packed.is_packed():
+        return None
+    changed = []
+    for end in ends:
+        is_whole = Layout.of_desc(end.tensor).same_place(packed)
+        if not (is_whole or end.vertex.spec.name in _IN_ANY_SHAPE):
+            return None
+        if end.node not in faster and end.vertex.spec.name not in _IN_ANY_ORDER:
+            return None
+        tensor = _with_channels_last(end.tensor, whole.Sizes)
+        if tensor is None:
+            return None
+        changed.append(end._replace(tensor=tensor))
+    return changed
+
+
+def _with_channels_last(tensor: Tensor, sizes: Sequence[int]) -> Tensor | None:
+    """What has the elements of a packed tensor of images, in any shape, with each place's channels side by side; None
+    where one of its dimensions goes over channels and places, or channels and images."""
+    _, channels, height, width = sizes
+    places = height * width
+    # Steps in the packed tensor, in this one, and their number.
+    runs = ((channels * places, channels * places, sizes[0]), (places, 1, channels), (1, channels, places))
+    left = [count - 1 for *_, count in runs]
+    strides = []
+    for size, stride in zip(tensor.Sizes, tensor.strides, strict=True):
+        i = next((i for i, (step, *_) in enumerate(runs) if stride % step == 0 and stride >= step), 0)
+        step, changed, _ = runs[i]
+        left[i] -= (size - 1) * (stride // step)
+        strides.append(stride // step * changed)
+    return replace(tensor, Strides=tuple(strides)) if min(left) >= 0 else None
 
 
 def _reached(network: Network, free: set[Port], faster: set[int]) -> set[Port]:
@@ -102,11 +135,11 @@ def _reached(network: Network, free: set[Port], faster: set[int]) -> set[Port]:
 
 
 def _lay(network: Network, ends: Sequence[_End]) -> bool:
-    """Changes the descs of all operators that have tensors, where each of them stays valid."""
+    """Gives all operators that have tensors others in their place, where each of them stays valid."""
     changed: dict[int, OperatorDesc] = {}
     for end in ends:
         desc = changed.get(end.node, end.vertex.desc)
-        changed[end.node] = _with_tensor(desc, end.label, with_channels_last(end.tensor))
+        changed[end.node] = _with_tensor(desc, end.label, end.tensor)
     if not network.takes(changed.values()):
         return False
     for end in ends:
