@@ -37,14 +37,21 @@ class WindowTaps {
 
   static bool are_few(const Nest& nest) {
     int64_t taps = 1;
-    int64_t far = 0;
     for (const Dimension& dimension : nest.outer) {
-      const Sliding& window = dimension.window;
-      taps *= std::min(window.taps, window.size);
+      taps *= std::min(dimension.window.taps, dimension.window.size);
       if (taps > kMostListed) return false;
-      far += (window.taps - 1) * window.dilation * dimension.index_step;
     }
-    return far <= std::numeric_limits<int32_t>::max();
+    return are_near(nest);
+  }
+
+  // Whether 32 bits hold what indices count from a window's origin.
+  static bool are_near(const Nest& nest) {
+    const auto far = [](const Dimension& dimension) {
+      return (dimension.window.taps - 1) * dimension.window.dilation * dimension.index_step;
+    };
+    int64_t all = far(nest.row);
+    for (const Dimension& dimension : nest.outer) all += far(dimension);
+    return all <= std::numeric_limits<int32_t>::max();
   }
 
   void move_to(const Part& part) {

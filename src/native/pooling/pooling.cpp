@@ -125,13 +125,7 @@ struct Maxima {
       clear_empty(nest, part, most);
     }
     store_row<T>(most, part.size, nest.row.window.out_stride, out.numbers);
-    if constexpr (kWithIndices) {
-      if (index_item == sizeof(uint32_t)) {
-        store_indices<uint32_t>(indices, part.size, 0, 0, nest.row.other, out.indices);
-      } else if (index_item != 0) {
-        store_indices<uint64_t>(indices, part.size, 0, 0, nest.row.other, out.indices);
-      }
-    }
+    if constexpr (kWithIndices) put_indices(indices, part.size, 0, 0, nest.row.other, out.indices);
   }
 
   void run_channels(const Nest& nest, const Part& part, const std::byte* in, const WindowTaps& window,
@@ -145,12 +139,8 @@ struct Maxima {
     store_row<T>(most, part.size, nest.row.window.out_stride, out.numbers);
     if constexpr (kWithIndices) {
       const int64_t step = nest.row.index_step;
-      const int64_t first = window.origin().index + part.first * step;
-      if (index_item == sizeof(uint32_t)) {
-        store_indices<uint32_t>(indices, part.size, first, step, nest.row.other, out.indices);
-      } else if (index_item != 0) {
-        store_indices<uint64_t>(indices, part.size, first, step, nest.row.other, out.indices);
-      }
+      put_indices(indices, part.size, window.origin().index + part.first * step, step, nest.row.other,
+                  out.indices);
     }
   }
 
@@ -166,7 +156,16 @@ struct Maxima {
     return others == 0;
   }
 
-  // index + first + i * each
+  // Where they are wanted, in their type: index + first + i * each
+  template <class From>
+  void put_indices(const From* indices, int64_t count, int64_t first, int64_t each, int64_t step,
+                   std::byte* to) const {
+    if (index_item == sizeof(uint32_t)) {
+      store_indices<uint32_t>(indices, count, first, each, step, to);
+    } else if (index_item != 0) {
+      store_indices<uint64_t>(indices, count, first, each, step, to);
+    }
+  }
   template <class Index, class From>
   static void store_indices(const From* indices, int64_t count, int64_t first, int64_t each, int64_t step,
                             std::byte* to) {
@@ -218,13 +217,8 @@ class PoolingPlan final : public Plan {
 
   static constexpr bool kHasChannels = requires { &Operation::run_channels; };
 
-  static constexpr bool has_indices() {
-    if constexpr (requires { Operation::kWithIndices; }) return Operation::kWithIndices;
-    return false;
-  }
-
   bool writes_indices() const {
-    if constexpr (has_indices()) return operation_.index_item != 0;
+    if constexpr (has_indices_of<Operation>()) return operation_.index_item != 0;
     return false;
   }
 
@@ -296,10 +290,10 @@ template <>
 constexpr bool has_whole_planes<Maxima<Half, false>> = true;
 
 // Of planes at once, or rows at once: of all but integers of two bytes and more, which hardly any network
-// pools.
+// pools, and the indices of integers.
 template <class Operation>
-constexpr bool has_rows_at_once =
-    std::is_floating_point_v<typename Operation::Number> || sizeof(typename Operation::Number) == 1;
+constexpr bool has_rows_at_once = std::is_floating_point_v<typename Operation::Number> ||
+                                  (sizeof(typename Operation::Number) == 1 && !has_indices_of<Operation>());
 
 template <class Operation>
 std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const char* what) {
@@ -323,8 +317,9 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
                                                     description.append(", whole"));
     }
   }
-  if constexpr (!PoolingPlan<Operation>::has_indices() && has_rows_at_once<Operation>) {
-    if (const int64_t planes = by_channels ? 0 : planes_at_once(nest); planes > 0) {
+  if constexpr (has_rows_at_once<Operation>) {
+    const bool counts = !has_indices_of<Operation>() || WindowTaps::are_near(nest);
+    if (const int64_t planes = by_channels || !counts ? 0 : planes_at_once(nest); planes > 0) {
       description.append(", planes at once: ").append(std::to_string(planes));
       return std::make_unique<PlanesPlan<Operation>>(std::move(nest), operation, std::move(description));
     }
