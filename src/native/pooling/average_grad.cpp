@@ -16,6 +16,7 @@
 #include "platform/parallel.h"
 #include "pooling/channels_grad.h"
 #include "pooling/geometry.h"
+#include "pooling/planes_grad.h"
 #include "pooling/rows.h"
 
 ANYDML_ISA_BEGIN
@@ -166,8 +167,12 @@ std::unique_ptr<Plan> make_average_pooling_grad(const Request& request, std::str
   if (is_single || out.type == DataType::kFloat16) {
     std::vector<Dimension> stepped = dimensions;
     for (size_t d = 0; d < stepped.size(); ++d) stepped[d].other = out.strides[d];
-    if (auto plan = is_single ? ChannelsGradPlan<float, false>::of(std::move(stepped), description)
-                              : ChannelsGradPlan<Half, false>::of(std::move(stepped), description)) {
+    if (auto plan = is_single ? ChannelsGradPlan<float, false>::of(stepped, description)
+                              : ChannelsGradPlan<Half, false>::of(stepped, description)) {
+      return plan;
+    }
+    if (auto plan = is_single ? PlanesGradPlan<float, false>::of(stepped, description)
+                              : PlanesGradPlan<Half, false>::of(stepped, description)) {
       return plan;
     }
   }

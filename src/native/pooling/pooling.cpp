@@ -147,14 +147,7 @@ struct Maxima {
   static void prepare(Number*, int64_t) {}
   static void finish(const Nest&, const Part&, Number*) {}
 
-  // Whether quick maxima are right: where there is no number above the lowest value, NaN counts.
-  static bool are_certain(const Number* most, int64_t count) {
-    if constexpr (!std::is_floating_point_v<Number>) return true;
-    int32_t others = 0;
-    for (int64_t i = 0; i < count; ++i)
-      others |= static_cast<int32_t>(!(most[i] > QuickMaximum::kStart<Number>));
-    return others == 0;
-  }
+  static bool are_certain(const Number* most, int64_t count) { return are_certain_maxima(most, count); }
 
   // Where they are wanted, in their type: index + first + i * each
   template <class From>
