@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -127,13 +128,14 @@ class PlanesGradPlan final : public Plan {
     explicit Buffers(const PlanesGradPlan& plan)
         : shares(static_cast<size_t>(plan.slots_ * plan.width_)),
           taps(kIsMaximum ? shares.size() : 0, -1),
-          sums(static_cast<size_t>(plan.width_)),
-          maxima(plan.rows_of_) {}
+          sums(static_cast<size_t>(plan.width_)) {
+      if constexpr (kIsMaximum) maxima.emplace(plan.rows_of_);
+    }
 
     std::vector<double> shares;
     std::vector<int64_t> taps;
     std::vector<double> sums;
-    typename PlaneRows<FirstMaxima<T>>::Buffers maxima;
+    std::optional<typename PlaneRows<FirstMaxima<T>>::Buffers> maxima;
   };
 
   // A tap that some elements lie at: where its windows' shares are, and their taps.
@@ -213,13 +215,13 @@ class PlanesGradPlan final : public Plan {
       spread(numbers, shares + p * pitch);
     }
     if constexpr (kIsMaximum) {
-      rows_of_.pool(part, those.count, x + those.first * planes_.window.in_stride, buffers.maxima);
+      rows_of_.pool(part, those.count, x + those.first * planes_.window.in_stride, *buffers.maxima);
       const int64_t places = rows_of_.places();
-      const float* const most = buffers.maxima.numbers.data();
+      const float* const most = buffers.maxima->numbers.data();
       const bool are_certain = are_certain_maxima(most, (those.count - 1) * places + row_.places);
       for (int64_t p = 0; p < those.count; ++p) {
         if (are_certain || are_certain_maxima(most + p * places, row_.places)) {
-          spread(buffers.maxima.where.data() + p * places, taps + p * pitch);
+          spread(buffers.maxima->where.data() + p * places, taps + p * pitch);
         } else {
           Part own = part;
           own.place[0] += p;

@@ -205,10 +205,13 @@ class PoolingPlan final : public Plan {
     count(nest_.row.window);
     by_channels_ = kHasChannels && has_channels(nest_, item);
     per_row_ = divided_up(nest_.row.window.places, places_at_once(nest_.row.window));
-    bytes_ = steps_of(rows_) * nest_.row.window.places * taps * item;
+    // Halves are converted for each tap, which takes as long as singles.
+    const auto each = std::max(item, static_cast<int64_t>(kIsOfFloats ? sizeof(float) : 1));
+    bytes_ = steps_of(rows_) * nest_.row.window.places * taps * each;
   }
 
   static constexpr bool kHasChannels = requires { &Operation::run_channels; };
+  static constexpr bool kIsOfFloats = std::is_floating_point_v<typename Operation::Number>;
 
   bool writes_indices() const {
     if constexpr (has_indices_of<Operation>()) return operation_.index_item != 0;
@@ -231,8 +234,11 @@ class PoolingPlan final : public Plan {
       WindowTaps window(nest_);
       for (int64_t of_row = number % per_row_; number < end; ++number) {
         // None of a few channels, behind many others.
-        const int64_t first = share_begin(of_row, per_row_, row.places);
-        Part part{{}, first, share_begin(of_row + 1, per_row_, row.places) - first};
+        const auto begin = [&](int64_t i) {
+          return i == per_row_ ? row.places : i == 0 ? 0 : share_begin(i, per_row_, row.places);
+        };
+        const int64_t first = begin(of_row);
+        Part part{{}, first, begin(of_row + 1) - first};
         for (size_t d = 0; d < rows_.size(); ++d) part.place[d] = cursor.index(d);
         Written written{out + cursor.out() + first * row.out_stride, nullptr};
         if (is_of_indices) written.indices = indices + cursor.in() + first * nest_.row.other;
@@ -333,6 +339,21 @@ std::unique_ptr<Plan> maxima(const Request& request) {
   return pooled(request, Maxima<T, true>{size_of(type)}, "maxima and indices");
 }
 
+// Whether one window holds all of each image, of enough images to share: nhwc/windows.h, which has a few
+// places in registers, would have sums of few channels there.
+bool is_global(const Request& request) {
+  constexpr int64_t kEnough = 8;
+  const Layout& out = tensor(request.outputs, 0);
+  const bool has_one =
+      std::all_of(out.sizes.begin() + 2, out.sizes.end(), [](int64_t size) { return size == 1; });
+  int64_t taps = 1;
+  for (const int64_t each : request.attributes.integers("WindowSize")) {
+    taps *= std::clamp<int64_t>(each, 1, kMostListed + 1);
+    if (taps > kMostListed) return false;
+  }
+  return has_one && out.sizes[0] >= kEnough;
+}
+
 bool is_of_floats(const Request& request, std::string& reason) {
   const DataType type = tensor(request.inputs, 0).type;
   if (type == DataType::kFloat32 || type == DataType::kFloat16) return true;
@@ -344,7 +365,9 @@ bool is_of_floats(const Request& request, std::string& reason) {
 
 std::unique_ptr<Plan> make_average_pooling(const Request& request, std::string& reason) {
   if (!is_of_floats(request, reason)) return nullptr;
-  if (std::unique_ptr<Plan> plan = average_pooling_of_channels(request, reason)) return plan;
+  if (!is_global(request)) {
+    if (std::unique_ptr<Plan> plan = average_pooling_of_channels(request, reason)) return plan;
+  }
   if (request.inputs[0].type == DataType::kFloat32) return pooled(request, Averages<float>{}, "averages");
   return pooled(request, Averages<Half>{}, "averages");
 }
@@ -358,7 +381,9 @@ std::unique_ptr<Plan> make_lp_pooling(const Request& request, std::string& reaso
 }
 
 std::unique_ptr<Plan> make_max_pooling(const Request& request, std::string& reason) {
-  if (std::unique_ptr<Plan> plan = max_pooling_of_channels(request, reason)) return plan;
+  if (!is_global(request)) {
+    if (std::unique_ptr<Plan> plan = max_pooling_of_channels(request, reason)) return plan;
+  }
   switch (tensor(request.inputs, 0).type) {
     case DataType::kFloat32:
       return maxima<float>(request);
