@@ -47,9 +47,11 @@ class WindowTaps {
   // Whether 32 bits hold what indices count from a window's origin.
   static bool are_near(const Nest& nest) {
     const auto far = [](const Dimension& dimension) {
-      return (dimension.window.taps - 1) * dimension.window.dilation * dimension.index_step;
+      const Sliding& window = dimension.window;
+      return static_cast<double>(window.taps - 1) * static_cast<double>(window.dilation) *
+             static_cast<double>(dimension.index_step);
     };
-    int64_t all = far(nest.row);
+    double all = far(nest.row);
     for (const Dimension& dimension : nest.outer) all += far(dimension);
     return all <= std::numeric_limits<int32_t>::max();
   }
