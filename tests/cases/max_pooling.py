@@ -76,6 +76,7 @@ def _types() -> list[Case]:
 
 
 _SQUARE = [[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]]
+_COUNTED = np.arange(2 * 3 * 5 * 23).reshape(2, 3, 5, 23)
 _PAGE = [[[[3, 5, 7, 1], [9, 4, 2, 8]]]]
 
 CASES = [
@@ -134,6 +135,10 @@ CASES = [
         [[[[[0, 1]]], [[[8, 9]]]]],
         window=[2, 2, 1],
     ),
+    # Rows of several planes, whose elements are their own indices
+    _case("planes", _COUNTED, _COUNTED[..., 1:, 2:], _COUNTED[..., 1:, 2:], window=[2, 3]),
+    _case("planes-back", -_COUNTED, -_COUNTED[..., :-1, :-2], _COUNTED[..., :-1, :-2], window=[2, 3]),
+    _case("planes-stride", -_COUNTED, -_COUNTED[..., :-2, ::2], _COUNTED[..., :-2, ::2], window=[3, 1], strides=[1, 2]),
     _case("huge-padding", [[[[7]]]], [[[[7]]]], [[[[0]]]], window=[1, 2**31], start=[0, 2**30], end=[0, 2**30 - 1]),
     _case(
         "strided",

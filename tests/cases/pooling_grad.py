@@ -207,6 +207,8 @@ CASES = [
     _drawn_average("channels-last", (2, 9, 4, 5), [2, 3], layouts=[(108, 1, 27, 9), (180, 1, 45, 9)]),
     _drawn_average("long-rows", (1, 1, 2, 1500), [1, 3], strides=[1, 2]),
     _drawn_average("large", (1, 8, 40, 50), [3, 3], start=[1, 1], end=[1, 1]),
+    _drawn_average("tiles", (1, 1, 80, 500), [4, 2], strides=[3, 2]),
+    _drawn_average("whole", (2, 3, 5, 7), [5, 7]),
     # Of equal maxima the first in memory: in row 0 though row 1 has one further left
     _max("ties", [[[[1, 9], [9, 9]]]], [[[[7]]]], [[[[0, 7], [0, 0]]]], window=[2, 2]),
     _max("ties-of-zeros", [[[[-1, -0.0, 0.0]]]], [[[[3]]]], [[[[0, 3, 0]]]], window=[1, 3]),
@@ -270,6 +272,7 @@ CASES = [
     _drawn_max("channels-last", (2, 9, 4, 5), [2, 3], layouts=[(180, 1, 45, 9), (108, 1, 27, 9), (180, 1, 45, 9)]),
     _drawn_max("long-rows", (1, 1, 2, 1500), [2, 3], strides=[1, 2]),
     _drawn_max("large", (1, 8, 40, 50), [3, 3], start=[1, 1], end=[1, 1]),
+    _drawn_max("tiles", (1, 1, 80, 500), [4, 2], strides=[3, 2]),
     _drawn_max("large-windows", (1, 2, 40, 50), [19, 30], start=[9, 9], end=[9, 9]),
 ]
 

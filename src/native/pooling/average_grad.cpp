@@ -16,7 +16,9 @@
 #include "platform/parallel.h"
 #include "pooling/channels_grad.h"
 #include "pooling/geometry.h"
+#include "pooling/planes_grad.h"
 #include "pooling/rows.h"
+#include "pooling/whole.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -106,6 +108,54 @@ class PartShares {
   bool goes_along_taps_;
 };
 
+// Of windows that hold whole planes, whose elements lie side by side: each is filled with its share.
+template <class T>
+class WholeSharesPlan final : public Plan {
+ public:
+  WholeSharesPlan(const Nest& nest, std::string description)
+      : Plan(std::move(description)),
+        planes_(nest.outer[0].window),
+        size_(nest.row.window.size),
+        count_(nest.outer[0].counted[0] * nest.row.counted[0]) {}
+
+  // More elements than so many are shared by threads.
+  static bool fits(const Nest& nest) {
+    return is_of_whole_planes(nest, kItem) && nest.row.window.size <= 1 << 14;
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const auto* const in = static_cast<const std::byte*>(inputs[0]);
+    auto* const out = static_cast<std::byte*>(outputs[0]);
+    const int64_t bytes = planes_.size * size_ * kItem;
+    const int threads = threads_for(bytes);
+    const int64_t calls = std::min(calls_for(bytes, threads), planes_.size);
+    parallel_for(calls, threads, [&](int64_t call) {
+      const int64_t end = share_begin(call + 1, calls, planes_.size);
+      for (int64_t first = share_begin(call, calls, planes_.size); first < end; first += kPart) {
+        const int64_t count = std::min(kPart, end - first);
+        double shares[kPart];
+        T rounded[kPart];
+        load_row<T>(in + first * planes_.out_stride, planes_.out_stride, count, shares);
+        // A sum of one, without the sign of 0.
+        for (int64_t i = 0; i < count; ++i) shares[i] = 0.0 + shares[i] / count_;
+        store_row<T>(shares, count, kItem, reinterpret_cast<std::byte*>(rounded));
+        for (int64_t i = 0; i < count; ++i) {
+          std::byte* const to = out + (first + i) * planes_.in_stride;
+          const T share = rounded[i];
+          for (int64_t e = 0; e < size_; ++e) store(to + e * kItem, share);
+        }
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kItem = sizeof(T);
+
+  Sliding planes_;
+  int64_t size_;  // of a plane
+  double count_;
+};
+
 template <class T>
 class AverageGradPlan final : public Plan {
  public:
@@ -166,12 +216,22 @@ std::unique_ptr<Plan> make_average_pooling_grad(const Request& request, std::str
   if (is_single || out.type == DataType::kFloat16) {
     std::vector<Dimension> stepped = dimensions;
     for (size_t d = 0; d < stepped.size(); ++d) stepped[d].other = out.strides[d];
-    if (auto plan = is_single ? ChannelsGradPlan<float, false>::of(std::move(stepped), description)
-                              : ChannelsGradPlan<Half, false>::of(std::move(stepped), description)) {
+    if (auto plan = is_single ? ChannelsGradPlan<float, false>::of(stepped, description)
+                              : ChannelsGradPlan<Half, false>::of(stepped, description)) {
+      return plan;
+    }
+    if (auto plan = is_single ? PlanesGradPlan<float, false>::of(stepped, description)
+                              : PlanesGradPlan<Half, false>::of(stepped, description)) {
       return plan;
     }
   }
   Nest nest(merged(std::move(dimensions)), size_of(out.type));
+  if (is_single && WholeSharesPlan<float>::fits(nest)) {
+    return std::make_unique<WholeSharesPlan<float>>(nest, description + ", whole");
+  }
+  if (out.type == DataType::kFloat16 && WholeSharesPlan<Half>::fits(nest)) {
+    return std::make_unique<WholeSharesPlan<Half>>(nest, description + ", whole");
+  }
   if (is_single) {
     return std::make_unique<AverageGradPlan<float>>(std::move(nest), description);
   }

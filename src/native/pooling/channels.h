@@ -37,14 +37,23 @@ class WindowTaps {
 
   static bool are_few(const Nest& nest) {
     int64_t taps = 1;
-    int64_t far = 0;
     for (const Dimension& dimension : nest.outer) {
-      const Sliding& window = dimension.window;
-      taps *= std::min(window.taps, window.size);
+      taps *= std::min(dimension.window.taps, dimension.window.size);
       if (taps > kMostListed) return false;
-      far += (window.taps - 1) * window.dilation * dimension.index_step;
     }
-    return far <= std::numeric_limits<int32_t>::max();
+    return are_near(nest);
+  }
+
+  // Whether 32 bits hold what indices count from a window's origin.
+  static bool are_near(const Nest& nest) {
+    const auto far = [](const Dimension& dimension) {
+      const Sliding& window = dimension.window;
+      return static_cast<double>(window.taps - 1) * static_cast<double>(window.dilation) *
+             static_cast<double>(dimension.index_step);
+    };
+    double all = far(nest.row);
+    for (const Dimension& dimension : nest.outer) all += far(dimension);
+    return all <= std::numeric_limits<int32_t>::max();
   }
 
   void move_to(const Part& part) {
@@ -63,7 +72,9 @@ class WindowTaps {
     taps_.assign(1, {0, 0});
     for (size_t d = 0; d < std::min(nest_.outer.size(), kMostOuter); ++d) {
       const Dimension& dimension = nest_.outer[d];
-      std::vector<Tap> found;
+      if (!dimension.slides()) continue;
+      std::vector<Tap>& found = found_;
+      found.clear();
       for (const Tap& tap : taps_) {
         for (int64_t k = inside_[d].first; k < inside_[d].second; ++k) {
           const int64_t element = k * dimension.window.dilation;
@@ -71,7 +82,7 @@ class WindowTaps {
                            tap.index + element * dimension.index_step});
         }
       }
-      taps_ = std::move(found);
+      std::swap(taps_, found);
     }
   }
 
@@ -83,6 +94,7 @@ class WindowTaps {
   Tap origin_{};
   std::array<std::pair<int64_t, int64_t>, kMostOuter> inside_{{{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}}};
   std::vector<Tap> taps_;
+  std::vector<Tap> found_;
 };
 
 // Whether rows are such channels, and enough of them.
@@ -91,14 +103,15 @@ inline bool has_channels(const Nest& nest, int64_t item) {
   return !nest.row.slides() && row.in_stride == item && row.size >= 8 && WindowTaps::are_few(nest);
 }
 
-// Calls body<vectors>(c) so that all channels are gone through, some of the last ones perhaps twice.
+// Calls body<vectors>(at) so that all channels are gone through, vector v from channel at(v) on: several at
+// once, as each waits for its sum; some of the last channels perhaps twice.
 template <int64_t kLanes, class Body>
 ANYDML_INLINE void for_channels(int64_t channels, const Body& body) {
   constexpr int kMany = 4;
   int64_t c = 0;
-  for (; c + kMany * kLanes <= channels; c += kMany * kLanes) body.template operator()<kMany>(c);
-  for (; c + kLanes <= channels; c += kLanes) body.template operator()<1>(c);
-  if (c < channels) body.template operator()<1>(channels - kLanes);
+  const auto at = [&](int v) { return std::min(c + v * kLanes, channels - kLanes); };
+  for (; c + kLanes < channels; c += kMany * kLanes) body.template operator()<kMany>(at);
+  if (c < channels) body.template operator()<1>(at);
 }
 
 // x / count, rounded once, of whole counts and of sums that are not -0: by Markstein's correction of a
@@ -139,18 +152,20 @@ void channel_averages(const std::byte* from, const std::vector<Tap>& taps, int64
   constexpr int64_t kLanes = sizeof(Doubles) / sizeof(double);
   constexpr auto kItem = static_cast<int64_t>(sizeof(T));
   const Quotient quotient(count);
-  for_channels<kLanes>(channels, [&]<int kVectors>(int64_t c) {
+  for_channels<kLanes>(channels, [&]<int kVectors>(const auto& at) {
     Doubles all[kVectors]{};
+    int64_t places[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) places[v] = at(v) * kItem;
     for (const Tap& tap : taps) {
-      const std::byte* const at = from + tap.offset + c * kItem;
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
-        all[v] = all[v] + load_numbers<T, double, Doubles>(at + v * kLanes * kItem);
+        all[v] = all[v] + load_numbers<T, double, Doubles>(from + tap.offset + places[v]);
       }
     }
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      store_numbers<T, double, Doubles>(to + (c + v * kLanes) * kItem, quotient.of(all[v]));
+      store_numbers<T, double, Doubles>(to + places[v], quotient.of(all[v]));
     }
   });
 }
@@ -208,20 +223,21 @@ void channel_maxima(const std::byte* from, const std::vector<Tap>& taps, int64_t
                                  : std::numeric_limits<Number>::lowest();
   using V = Lanes<Number, kLanes>;
   using I = Lanes<Index, kLanes>;
-  for_channels<kLanes>(channels, [&]<int kVectors>(int64_t c) {
+  for_channels<kLanes>(channels, [&]<int kVectors>(const auto& at) {
     V all[kVectors];
     I where[kVectors];
+    int64_t places[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
+      places[v] = at(v);
       all[v] = V{} + kLowest;
       where[v] = I{} + static_cast<Index>(taps[0].index);
     }
     for (const Tap& tap : taps) {
-      const std::byte* const at = from + tap.offset + c * kItem;
       const I here = I{} + static_cast<Index>(tap.index);
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
-        const V x = load_comparable<T>(at + v * kLanes * kItem);
+        const V x = load_comparable<T>(from + tap.offset + places[v] * kItem);
         if constexpr (kIndices) {
           const auto is_larger = x > all[v];
           all[v] = is_larger ? x : all[v];
@@ -231,8 +247,11 @@ void channel_maxima(const std::byte* from, const std::vector<Tap>& taps, int64_t
         }
       }
     }
-    std::memcpy(most + c, all, sizeof(all));
-    if constexpr (kIndices) std::memcpy(indices + c, where, sizeof(where));
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      std::memcpy(most + places[v], &all[v], sizeof(V));
+      if constexpr (kIndices) std::memcpy(indices + places[v], &where[v], sizeof(I));
+    }
   });
   if constexpr (std::is_same_v<Number, float>) {
     // Where there is no number above the lowest value, NaN counts.

@@ -21,6 +21,7 @@
 #include "platform/parallel.h"
 #include "pooling/channels_grad.h"
 #include "pooling/geometry.h"
+#include "pooling/planes_grad.h"
 #include "pooling/rows.h"
 #include "pooling/windows.h"
 
@@ -257,6 +258,10 @@ std::unique_ptr<Plan> make_max_pooling_grad(const Request& request, std::string&
     const std::string whole = description + ", whole";
     if (is_single) return std::make_unique<WholeGradPlan<float>>(x, gradient, out, whole);
     return std::make_unique<WholeGradPlan<Half>>(x, gradient, out, whole);
+  }
+  if (auto plan = is_single ? PlanesGradPlan<float, true>::of(dimensions, description)
+                            : PlanesGradPlan<Half, true>::of(dimensions, description)) {
+    return plan;
   }
   Nest nest(std::move(dimensions));
   if (is_single) {

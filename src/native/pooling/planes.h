@@ -69,81 +69,67 @@ struct NumbersOf<double> {
   using type = Doubles;
 };
 
+// Whether indices are found with the numbers.
 template <class Operation>
-class PlanesPlan final : public Plan {
+constexpr bool has_indices_of() {
+  if constexpr (requires { Operation::kWithIndices; }) return Operation::kWithIndices;
+  return false;
+}
+
+// Rows of places of some planes at once, in a buffer: what `Operation` makes of all taps.
+template <class Operation>
+class PlaneRows {
  public:
   using T = typename Operation::Element;
   using Number = typename Operation::Number;
   using Combine = typename Operation::Combine;
+  using Numbers = typename NumbersOf<Number>::type;
+  static constexpr int64_t kItem = sizeof(T);
+  static constexpr int64_t kEach = sizeof(Numbers) / sizeof(Number);
+  static constexpr bool kHasIndices = has_indices_of<Operation>();
+  using Indices = Lanes<int32_t, static_cast<int>(kEach)>;
+  static_assert(!kHasIndices || sizeof(Number) == sizeof(int32_t));
 
-  PlanesPlan(Nest nest, Operation operation, std::string description)
-      : Plan(std::move(description)),
-        nest_(std::move(nest)),
+  PlaneRows(Nest nest, Operation operation)
+      : nest_(std::move(nest)),
         operation_(operation),
         row_(nest_.row.window),
         pitch_(pitch_of(row_)),
         places_(pitch_ / row_.stride),
         at_once_(planes_at_once(nest_)) {
     require(nest_.outer.size() <= kMostOuter, "dimensions of pooling");
-    int64_t taps = std::min(row_.taps, row_.size);
     int64_t rows = 1;
     bool is_one = true;
     for (const Dimension& dimension : nest_.outer) {
-      rows_.push_back({dimension.window.places, 0, dimension.window.out_stride});
       is_one = is_one && rows == 1;
       rows *= std::min({dimension.window.taps, dimension.window.size, kMostRows + 1});
-      taps *= std::min(dimension.window.taps, dimension.window.size);
     }
     stay_ = is_one && rows <= kMostRows;
     slots_ = std::min(rows, kMostRows);
-    bytes_ = steps_of(rows_) * row_.places * std::min<int64_t>(taps, 64) * kItem;
-    const Sliding& planes = nest_.outer[0].window;
-    rows_[0] = {divided_up(planes.size, at_once_), 0, at_once_ * planes.out_stride};
     all_ = at_once_ * pitch_ + (row_.taps - 1) * row_.dilation;
     phase_ = divided_up(all_, row_.stride);
     for (int64_t k = 0; k < row_.taps; ++k) {
       const int64_t element = k * row_.dilation;
-      taps_.push_back(element % row_.stride * phase_ + element / row_.stride);
+      taps_.push_back({element % row_.stride * phase_ + element / row_.stride,
+                       static_cast<int32_t>(kHasIndices ? element * nest_.row.index_step : 0)});
     }
   }
 
-  void run(const void* const* inputs, void* const* outputs) const override {
-    const auto* const in = static_cast<const std::byte*>(inputs[0]);
-    auto* const out = static_cast<std::byte*>(outputs[0]);
-    const int threads = threads_for(bytes_);
-    const int64_t parts = steps_of(rows_);
-    const int64_t calls = std::min(calls_for(bytes_, threads), parts);
-    const Sliding& planes = nest_.outer[0].window;
-    parallel_for(calls, threads, [&](int64_t call) {
-      int64_t number = share_begin(call, calls, parts);
-      const int64_t end = share_begin(call + 1, calls, parts);
-      Buffers buffers(*this);
-      for (LoopCursor cursor(rows_, number); number < end; ++number, cursor.advance()) {
-        const int64_t plane = cursor.index(0) * at_once_;
-        Part part{{}, 0, row_.places};
-        for (size_t d = 1; d < std::min(rows_.size(), kMostOuter); ++d) part.place[d] = cursor.index(d);
-        pool(part, std::min(at_once_, planes.size - plane), in + plane * planes.in_stride, out + cursor.out(),
-             buffers);
-      }
-    });
-  }
-
  private:
-  using Numbers = typename NumbersOf<Number>::type;
-  static constexpr int64_t kItem = sizeof(T);
-  static constexpr int64_t kEach = sizeof(Numbers) / sizeof(Number);
   // Rows of elements that are combined at once, each converted once, and kept for the next window.
   static constexpr int64_t kMostRows = 8;
   // What vectors go over behind the last number.
   static constexpr int64_t kBehind = 256;
 
+ public:
   struct Buffers {
-    explicit Buffers(const PlanesPlan& plan)
+    explicit Buffers(const PlaneRows& plan)
         : slot(plan.phase_ * plan.row_.stride + kBehind),
           // What is between rows is never written.
           elements(static_cast<size_t>(plan.all_ + kBehind), T(Combine::template kStart<Number>)),
           spans(static_cast<size_t>(slot * plan.slots_), Combine::template kStart<Number>),
           numbers(static_cast<size_t>(plan.at_once_ * plan.places_ + kBehind)),
+          where(kHasIndices ? numbers.size() : 0),
           results(numbers.size()),
           room(plan.row_.stride > 1 ? elements.size() : 0) {}
 
@@ -151,10 +137,12 @@ class PlanesPlan final : public Plan {
     std::vector<T> elements;
     std::vector<Number> spans;
     std::vector<Number> numbers;
+    std::vector<int32_t> where;  // the taps of the maxima, as what indices count from a window's origin
     std::vector<T> results;
     std::vector<T> room;
     std::array<const std::byte*, kMostRows> held{};  // whose numbers are in a slot
     std::array<const Number*, kMostRows> rows{};     // to be combined
+    std::array<int32_t, kMostRows> index{};          // of their first taps, from the window's origin
     std::array<int64_t, kMostRows> used{};           // the last batch of rows that a slot was in
     int64_t count = 0;
     int64_t batch = 1;
@@ -165,45 +153,23 @@ class PlanesPlan final : public Plan {
     double around = 0;
   };
 
-  void pool(const Part& part, int64_t planes, const std::byte* in, std::byte* out, Buffers& buffers) const {
+  // What is made of the part's windows in planes from the one on that lies at `in`: in buffers.numbers, those
+  // of a plane places() behind those of the one before, and the taps of maxima in buffers.where.
+  void pool(const Part& part, int64_t planes, const std::byte* in, Buffers& buffers) const {
     const int64_t count = planes * places_;
     std::fill_n(buffers.numbers.data(), count, Combine::template kStart<Number>);
-    add(1, part, planes, in, buffers);
+    add(1, part, planes, in, 0, buffers);
     combine(count, buffers);
     finish(part, planes, buffers);
-    const auto* results = reinterpret_cast<const std::byte*>(buffers.numbers.data());
-    if constexpr (!std::is_same_v<T, Number>) {
-      auto* const to = reinterpret_cast<std::byte*>(buffers.results.data());
-      for (int64_t i = 0; i < count; i += kEach) {
-        Numbers x;
-        std::memcpy(&x, buffers.numbers.data() + i, sizeof(x));
-        store_numbers<T, Number, Numbers>(to + i * kItem, x);
-      }
-      results = to;
-    }
-    bool are_certain = true;
-    if constexpr (requires { operation_.are_certain(buffers.numbers.data(), 0); }) {
-      are_certain = operation_.are_certain(buffers.numbers.data(), count - places_ + row_.places);
-    }
-    for (int64_t p = 0; p < planes; ++p) {
-      std::byte* const to = out + p * nest_.outer[0].window.out_stride;
-      if constexpr (requires { operation_.are_certain(buffers.numbers.data(), 0); }) {
-        if (!are_certain && !operation_.are_certain(buffers.numbers.data() + p * places_, row_.places)) {
-          Part own = part;
-          own.place[0] = p;
-          operation_.run(nest_, own, in, {to, nullptr});
-          continue;
-        }
-      }
-      const std::byte* const from = results + p * places_ * kItem;
-      if (row_.out_stride == kItem) {
-        copy_short(to, from, row_.places * kItem);
-      } else {
-        for (int64_t i = 0; i < row_.places; ++i) store(to + i * row_.out_stride, load<T>(from + i * kItem));
-      }
-    }
   }
 
+  const Nest& nest() const { return nest_; }
+  const Operation& operation() const { return operation_; }
+  int64_t pitch() const { return pitch_; }
+  int64_t places() const { return places_; }
+  int64_t at_once() const { return at_once_; }
+
+ private:
   void finish(const Part& part, int64_t planes, Buffers& buffers) const {
     if constexpr (requires { Operation::counted_around(nest_, part); }) {
       const auto size = static_cast<size_t>(at_once_ * places_ + kEach);
@@ -236,17 +202,22 @@ class PlanesPlan final : public Plan {
   }
 
   // Of what is under the windows' taps in the dimensions from the d-th one on.
-  void add(size_t d, const Part& part, int64_t planes, const std::byte* from, Buffers& buffers) const {
+  void add(size_t d, const Part& part, int64_t planes, const std::byte* from, int64_t index,
+           Buffers& buffers) const {
     if (d == std::min(nest_.outer.size(), kMostOuter)) {
       if (buffers.count == slots_) combine(planes * places_, buffers);
+      if constexpr (kHasIndices)
+        buffers.index[static_cast<size_t>(buffers.count)] = static_cast<int32_t>(index);
       buffers.rows[static_cast<size_t>(buffers.count++)] = numbers_of(planes, from, buffers);
       return;
     }
-    const Sliding& window = nest_.outer[d].window;
+    const Dimension& dimension = nest_.outer[d];
+    const Sliding& window = dimension.window;
     const auto [first, last] = window.inside(part.place[d]);
     int64_t element = window.origin(part.place[d]) + first * window.dilation;
     for (int64_t k = first; k < last; ++k, element += window.dilation) {
-      add(d + 1, part, planes, from + element * window.in_stride, buffers);
+      add(d + 1, part, planes, from + element * window.in_stride,
+          index + k * window.dilation * dimension.index_step, buffers);
     }
   }
 
@@ -319,17 +290,28 @@ class PlanesPlan final : public Plan {
   ANYDML_INLINE void combine_some(int64_t i, Buffers& buffers) const {
     Number* const numbers = buffers.numbers.data() + i;
     Numbers all[kMany];
+    [[maybe_unused]] Indices where[kMany];
+    [[maybe_unused]] int32_t* const indices = kHasIndices ? buffers.where.data() + i : nullptr;
     // One by one, as all would go through memory.
 #pragma GCC unroll 4
-    for (int64_t v = 0; v < kMany; ++v) std::memcpy(&all[v], numbers + v * kEach, sizeof(Numbers));
+    for (int64_t v = 0; v < kMany; ++v) {
+      std::memcpy(&all[v], numbers + v * kEach, sizeof(Numbers));
+      if constexpr (kHasIndices) std::memcpy(&where[v], indices + v * kEach, sizeof(Indices));
+    }
     for (int64_t row = 0; row < buffers.count; ++row) {
       const Number* const from = buffers.rows[static_cast<size_t>(row)] + i;
-      for (const int64_t tap : taps_) {
+      const int32_t index = buffers.index[static_cast<size_t>(row)];
+      for (const RowTap& tap : taps_) {
+        [[maybe_unused]] const Indices here = Indices{} + (index + tap.index);
 #pragma GCC unroll 4
         for (int64_t v = 0; v < kMany; ++v) {
           Numbers x;
-          std::memcpy(&x, from + tap + v * kEach, sizeof(x));
-          if constexpr (std::is_same_v<Combine, QuickMaximum>) {
+          std::memcpy(&x, from + tap.offset + v * kEach, sizeof(x));
+          if constexpr (kHasIndices) {
+            const auto is_larger = x > all[v];
+            all[v] = is_larger ? x : all[v];
+            where[v] = is_larger ? here : where[v];
+          } else if constexpr (std::is_same_v<Combine, QuickMaximum>) {
             all[v] = lane_max<Number>(x, all[v]);
           } else {
             all[v] = Combine::of(all[v], x);
@@ -338,8 +320,17 @@ class PlanesPlan final : public Plan {
       }
     }
 #pragma GCC unroll 4
-    for (int64_t v = 0; v < kMany; ++v) std::memcpy(numbers + v * kEach, &all[v], sizeof(Numbers));
+    for (int64_t v = 0; v < kMany; ++v) {
+      std::memcpy(numbers + v * kEach, &all[v], sizeof(Numbers));
+      if constexpr (kHasIndices) std::memcpy(indices + v * kEach, &where[v], sizeof(Indices));
+    }
   }
+
+  // From a place's number on, in the buffer, and in what indices count.
+  struct RowTap {
+    int64_t offset;
+    int32_t index;
+  };
 
   Nest nest_;
   Operation operation_;
@@ -347,12 +338,123 @@ class PlanesPlan final : public Plan {
   int64_t pitch_;
   int64_t places_;  // of a plane, with those between it and the next
   int64_t at_once_;
-  int64_t all_ = 0;            // elements of the rows in a buffer
-  int64_t phase_ = 0;          // those of each place in a step
-  std::vector<int64_t> taps_;  // of a row: from the first place's number on
-  bool stay_ = false;          // whether rows are those of a window that slides along one dimension
+  int64_t all_ = 0;           // elements of the rows in a buffer
+  int64_t phase_ = 0;         // those of each place in a step
+  std::vector<RowTap> taps_;  // of a row
+  bool stay_ = false;         // whether rows are those of a window that slides along one dimension
   int64_t slots_ = 1;
-  std::vector<Loop> rows_;  // of places, around the rows, some planes at a time
+};
+
+template <class Operation>
+class PlanesPlan final : public Plan {
+ public:
+  PlanesPlan(Nest nest, Operation operation, std::string description)
+      : Plan(std::move(description)), pooled_(std::move(nest), operation) {
+    int64_t taps = std::min(row().taps, row().size);
+    for (const Dimension& dimension : pooled_.nest().outer) {
+      rows_.push_back({dimension.window.places, dimension.other, dimension.window.out_stride});
+      taps *= std::min(dimension.window.taps, dimension.window.size);
+    }
+    bytes_ = steps_of(rows_) * row().places * std::min<int64_t>(taps, 64) * kItem;
+    const Dimension& planes = pooled_.nest().outer[0];
+    const int64_t at_once = pooled_.at_once();
+    rows_[0] = {divided_up(planes.window.size, at_once), at_once * planes.other,
+                at_once * planes.window.out_stride};
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const auto* const in = static_cast<const std::byte*>(inputs[0]);
+    auto* const out = static_cast<std::byte*>(outputs[0]);
+    auto* const indices = Rows::kHasIndices ? static_cast<std::byte*>(outputs[1]) : nullptr;
+    const int threads = threads_for(bytes_);
+    const int64_t parts = steps_of(rows_);
+    const int64_t calls = std::min(calls_for(bytes_, threads), parts);
+    const Sliding& planes = nest().outer[0].window;
+    parallel_for(calls, threads, [&](int64_t call) {
+      int64_t number = share_begin(call, calls, parts);
+      const int64_t end = share_begin(call + 1, calls, parts);
+      Buffers buffers(pooled_);
+      for (LoopCursor cursor(rows_, number); number < end; ++number, cursor.advance()) {
+        const int64_t plane = cursor.index(0) * pooled_.at_once();
+        Part part{{plane}, 0, row().places};
+        for (size_t d = 1; d < std::min(rows_.size(), kMostOuter); ++d) part.place[d] = cursor.index(d);
+        const int64_t count = std::min(pooled_.at_once(), planes.size - plane);
+        pooled_.pool(part, count, in + plane * planes.in_stride, buffers);
+        put(part, count, in, out + cursor.out(), Rows::kHasIndices ? indices + cursor.in() : nullptr,
+            buffers);
+      }
+    });
+  }
+
+ private:
+  using Rows = PlaneRows<Operation>;
+  using Buffers = typename Rows::Buffers;
+  using T = typename Rows::T;
+  using Number = typename Rows::Number;
+  static constexpr int64_t kItem = Rows::kItem;
+
+  const Nest& nest() const { return pooled_.nest(); }
+  const Sliding& row() const { return nest().row.window; }
+
+  // The results of some planes, from the part's one on: `in` is where the tensor lies.
+  void put(const Part& part, int64_t planes, const std::byte* in, std::byte* out, std::byte* indices,
+           Buffers& buffers) const {
+    const Operation& operation = pooled_.operation();
+    const Sliding& row = nest().row.window;
+    const Dimension& each = nest().outer[0];
+    const int64_t places = pooled_.places();
+    const int64_t count = planes * places;
+    const auto* results = reinterpret_cast<const std::byte*>(buffers.numbers.data());
+    if constexpr (!std::is_same_v<T, Number>) {
+      auto* const to = reinterpret_cast<std::byte*>(buffers.results.data());
+      for (int64_t i = 0; i < count; i += Rows::kEach) {
+        typename Rows::Numbers x;
+        std::memcpy(&x, buffers.numbers.data() + i, sizeof(x));
+        store_numbers<T, Number, typename Rows::Numbers>(to + i * kItem, x);
+      }
+      results = to;
+    }
+    bool are_certain = true;
+    if constexpr (requires { operation.are_certain(buffers.numbers.data(), 0); }) {
+      are_certain = operation.are_certain(buffers.numbers.data(), count - places + row.places);
+    }
+    for (int64_t p = 0; p < planes; ++p) {
+      std::byte* const to = out + p * each.window.out_stride;
+      std::byte* const where = indices == nullptr ? nullptr : indices + p * each.other;
+      Part own = part;
+      own.place[0] += p;
+      if constexpr (requires { operation.are_certain(buffers.numbers.data(), 0); }) {
+        if (!are_certain && !operation.are_certain(buffers.numbers.data() + p * places, row.places)) {
+          operation.run(nest(), own, in, {to, where});
+          continue;
+        }
+      }
+      const std::byte* const from = results + p * places * kItem;
+      if (row.out_stride == kItem) {
+        copy_short(to, from, row.places * kItem);
+      } else {
+        for (int64_t i = 0; i < row.places; ++i) store(to + i * row.out_stride, load<T>(from + i * kItem));
+      }
+      if constexpr (Rows::kHasIndices) {
+        operation.put_indices(buffers.where.data() + p * places, row.places, origin_index(own),
+                              row.stride * nest().row.index_step, nest().row.other, where);
+      }
+    }
+  }
+
+  // What indices count up to the origin of a part's first window.
+  int64_t origin_index(const Part& part) const {
+    int64_t index = row().origin(part.first) * nest().row.index_step;
+    for (size_t d = 0; d < std::min(nest().outer.size(), kMostOuter); ++d) {
+      const Dimension& dimension = nest().outer[d];
+      index += dimension.window.origin(part.place[d]) * dimension.index_step;
+    }
+    return index;
+  }
+
+  PlaneRows<Operation> pooled_;
+  std::vector<Loop>
+      rows_;  // of places, around the rows, some planes at a time: steps in indices, in the output
   int64_t bytes_ = 0;
 };
 

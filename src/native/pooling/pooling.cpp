@@ -125,13 +125,7 @@ struct Maxima {
       clear_empty(nest, part, most);
     }
     store_row<T>(most, part.size, nest.row.window.out_stride, out.numbers);
-    if constexpr (kWithIndices) {
-      if (index_item == sizeof(uint32_t)) {
-        store_indices<uint32_t>(indices, part.size, 0, 0, nest.row.other, out.indices);
-      } else if (index_item != 0) {
-        store_indices<uint64_t>(indices, part.size, 0, 0, nest.row.other, out.indices);
-      }
-    }
+    if constexpr (kWithIndices) put_indices(indices, part.size, 0, 0, nest.row.other, out.indices);
   }
 
   void run_channels(const Nest& nest, const Part& part, const std::byte* in, const WindowTaps& window,
@@ -145,28 +139,26 @@ struct Maxima {
     store_row<T>(most, part.size, nest.row.window.out_stride, out.numbers);
     if constexpr (kWithIndices) {
       const int64_t step = nest.row.index_step;
-      const int64_t first = window.origin().index + part.first * step;
-      if (index_item == sizeof(uint32_t)) {
-        store_indices<uint32_t>(indices, part.size, first, step, nest.row.other, out.indices);
-      } else if (index_item != 0) {
-        store_indices<uint64_t>(indices, part.size, first, step, nest.row.other, out.indices);
-      }
+      put_indices(indices, part.size, window.origin().index + part.first * step, step, nest.row.other,
+                  out.indices);
     }
   }
 
   static void prepare(Number*, int64_t) {}
   static void finish(const Nest&, const Part&, Number*) {}
 
-  // Whether quick maxima are right: where there is no number above the lowest value, NaN counts.
-  static bool are_certain(const Number* most, int64_t count) {
-    if constexpr (!std::is_floating_point_v<Number>) return true;
-    int32_t others = 0;
-    for (int64_t i = 0; i < count; ++i)
-      others |= static_cast<int32_t>(!(most[i] > QuickMaximum::kStart<Number>));
-    return others == 0;
-  }
+  static bool are_certain(const Number* most, int64_t count) { return are_certain_maxima(most, count); }
 
-  // index + first + i * each
+  // Where they are wanted, in their type: index + first + i * each
+  template <class From>
+  void put_indices(const From* indices, int64_t count, int64_t first, int64_t each, int64_t step,
+                   std::byte* to) const {
+    if (index_item == sizeof(uint32_t)) {
+      store_indices<uint32_t>(indices, count, first, each, step, to);
+    } else if (index_item != 0) {
+      store_indices<uint64_t>(indices, count, first, each, step, to);
+    }
+  }
   template <class Index, class From>
   static void store_indices(const From* indices, int64_t count, int64_t first, int64_t each, int64_t step,
                             std::byte* to) {
@@ -213,18 +205,16 @@ class PoolingPlan final : public Plan {
     count(nest_.row.window);
     by_channels_ = kHasChannels && has_channels(nest_, item);
     per_row_ = divided_up(nest_.row.window.places, places_at_once(nest_.row.window));
-    bytes_ = steps_of(rows_) * nest_.row.window.places * taps * item;
+    // Halves are converted for each tap, which takes as long as singles.
+    const auto each = std::max(item, static_cast<int64_t>(kIsOfFloats ? sizeof(float) : 1));
+    bytes_ = steps_of(rows_) * nest_.row.window.places * taps * each;
   }
 
   static constexpr bool kHasChannels = requires { &Operation::run_channels; };
-
-  static constexpr bool has_indices() {
-    if constexpr (requires { Operation::kWithIndices; }) return Operation::kWithIndices;
-    return false;
-  }
+  static constexpr bool kIsOfFloats = std::is_floating_point_v<typename Operation::Number>;
 
   bool writes_indices() const {
-    if constexpr (has_indices()) return operation_.index_item != 0;
+    if constexpr (has_indices_of<Operation>()) return operation_.index_item != 0;
     return false;
   }
 
@@ -244,8 +234,11 @@ class PoolingPlan final : public Plan {
       WindowTaps window(nest_);
       for (int64_t of_row = number % per_row_; number < end; ++number) {
         // None of a few channels, behind many others.
-        const int64_t first = share_begin(of_row, per_row_, row.places);
-        Part part{{}, first, share_begin(of_row + 1, per_row_, row.places) - first};
+        const auto begin = [&](int64_t i) {
+          return i == per_row_ ? row.places : i == 0 ? 0 : share_begin(i, per_row_, row.places);
+        };
+        const int64_t first = begin(of_row);
+        Part part{{}, first, begin(of_row + 1) - first};
         for (size_t d = 0; d < rows_.size(); ++d) part.place[d] = cursor.index(d);
         Written written{out + cursor.out() + first * row.out_stride, nullptr};
         if (is_of_indices) written.indices = indices + cursor.in() + first * nest_.row.other;
@@ -296,10 +289,10 @@ template <>
 constexpr bool has_whole_planes<Maxima<Half, false>> = true;
 
 // Of planes at once, or rows at once: of all but integers of two bytes and more, which hardly any network
-// pools.
+// pools, and the indices of integers.
 template <class Operation>
-constexpr bool has_rows_at_once =
-    std::is_floating_point_v<typename Operation::Number> || sizeof(typename Operation::Number) == 1;
+constexpr bool has_rows_at_once = std::is_floating_point_v<typename Operation::Number> ||
+                                  (sizeof(typename Operation::Number) == 1 && !has_indices_of<Operation>());
 
 template <class Operation>
 std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const char* what) {
@@ -323,8 +316,9 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
                                                     description.append(", whole"));
     }
   }
-  if constexpr (!PoolingPlan<Operation>::has_indices() && has_rows_at_once<Operation>) {
-    if (const int64_t planes = by_channels ? 0 : planes_at_once(nest); planes > 0) {
+  if constexpr (has_rows_at_once<Operation>) {
+    const bool counts = !has_indices_of<Operation>() || WindowTaps::are_near(nest);
+    if (const int64_t planes = by_channels || !counts ? 0 : planes_at_once(nest); planes > 0) {
       description.append(", planes at once: ").append(std::to_string(planes));
       return std::make_unique<PlanesPlan<Operation>>(std::move(nest), operation, std::move(description));
     }
@@ -345,6 +339,21 @@ std::unique_ptr<Plan> maxima(const Request& request) {
   return pooled(request, Maxima<T, true>{size_of(type)}, "maxima and indices");
 }
 
+// Whether one window holds all of each image, of enough images to share: nhwc/windows.h, which has a few
+// places in registers, would have sums of few channels there.
+bool is_global(const Request& request) {
+  constexpr int64_t kEnough = 8;
+  const Layout& out = tensor(request.outputs, 0);
+  const bool has_one =
+      std::all_of(out.sizes.begin() + 2, out.sizes.end(), [](int64_t size) { return size == 1; });
+  int64_t taps = 1;
+  for (const int64_t each : request.attributes.integers("WindowSize")) {
+    taps *= std::clamp<int64_t>(each, 1, kMostListed + 1);
+    if (taps > kMostListed) return false;
+  }
+  return has_one && out.sizes[0] >= kEnough;
+}
+
 bool is_of_floats(const Request& request, std::string& reason) {
   const DataType type = tensor(request.inputs, 0).type;
   if (type == DataType::kFloat32 || type == DataType::kFloat16) return true;
@@ -356,7 +365,9 @@ bool is_of_floats(const Request& request, std::string& reason) {
 
 std::unique_ptr<Plan> make_average_pooling(const Request& request, std::string& reason) {
   if (!is_of_floats(request, reason)) return nullptr;
-  if (std::unique_ptr<Plan> plan = average_pooling_of_channels(request, reason)) return plan;
+  if (!is_global(request)) {
+    if (std::unique_ptr<Plan> plan = average_pooling_of_channels(request, reason)) return plan;
+  }
   if (request.inputs[0].type == DataType::kFloat32) return pooled(request, Averages<float>{}, "averages");
   return pooled(request, Averages<Half>{}, "averages");
 }
@@ -370,7 +381,9 @@ std::unique_ptr<Plan> make_lp_pooling(const Request& request, std::string& reaso
 }
 
 std::unique_ptr<Plan> make_max_pooling(const Request& request, std::string& reason) {
-  if (std::unique_ptr<Plan> plan = max_pooling_of_channels(request, reason)) return plan;
+  if (!is_global(request)) {
+    if (std::unique_ptr<Plan> plan = max_pooling_of_channels(request, reason)) return plan;
+  }
   switch (tensor(request.inputs, 0).type) {
     case DataType::kFloat32:
       return maxima<float>(request);

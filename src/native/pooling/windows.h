@@ -51,6 +51,16 @@ struct QuickMaximum {
   }
 };
 
+// Whether quick maxima are right: where there is no number above the lowest value, NaN counts.
+template <class Number>
+bool are_certain_maxima(const Number* most, int64_t count) {
+  if constexpr (!std::is_floating_point_v<Number>) return true;
+  int32_t others = 0;
+  for (int64_t i = 0; i < count; ++i)
+    others |= static_cast<int32_t>(!(most[i] > QuickMaximum::kStart<Number>));
+  return others == 0;
+}
+
 // The window of neighbouring places: one tap after the other.
 template <class Combine, class Number>
 void combine_places(const Number* from, int64_t step, int64_t count, Number* to) {
