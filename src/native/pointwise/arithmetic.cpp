@@ -43,7 +43,7 @@ Pass find_of_floats(Opcode opcode, DataType type) {
     case Opcode::MEAN:
       return of_singles<Mean>(type);
     case Opcode::DIFFERENCE_SQUARE:
-      return of_wide<DifferenceSquare>(type);
+      return difference_square(type);
     case Opcode::NEGATE:
       return of_floats<Negate>(type);
     case Opcode::ABS:

@@ -173,7 +173,11 @@ inline Pass linear(DataType type) {
   return type == DataType::kFloat16 ? pass_of_halves<Linear> : of_wide<Linear>(type);
 }
 inline Pass hard_sigmoid(DataType type) { return of_functions<HardSigmoid>(type); }
+inline Pass difference_square(DataType type) {
+  return type == DataType::kFloat16 ? difference_square_of_halves : of_wide<DifferenceSquare>(type);
+}
 #else
+inline Pass difference_square(DataType type) { return of_wide<DifferenceSquare>(type); }
 inline Pass reciprocal(DataType type) { return of_floats<Reciprocal>(type); }
 inline Pass linear(DataType type) {
   return type == DataType::kFloat16 ? pass<LinearToOdd, Half, double, Half> : of_wide<Linear>(type);
