@@ -134,7 +134,9 @@ def _apply(
         scale_bias is not None
         or (opcode in _OF_FLOATS and first not in _FLOATS)
         or (opcode in _SCALED and not 1 / _SCALED[opcode] <= abs(prod(constants)) <= _SCALED[opcode])
-        or (opcode in _IN_PARTS and not all(2.0**-16 <= abs(each) <= 2.0**16 for each in constants))
+        or (
+            opcode in _IN_PARTS and first != FLOAT16 and not all(2.0**-16 <= abs(each) <= 2.0**16 for each in constants)
+        )
     )
     if not is_wide:
         return program.add(opcode, output, *operands, constants=constants)
@@ -299,4 +301,4 @@ _SCALED = {"ELU": 2.0**100, "SCALED_ELU": 2.0**100, "SWISH": 2.0**16}
 reciprocal."""
 
 _IN_PARTS = {"HARD_SWISH"}
-"""Instructions that floats have in two parts of single precision, for constants that are neither large nor small."""
+"""Instructions that FLOAT32 has in two parts of single precision, for constants that are neither large nor small."""
