@@ -169,7 +169,8 @@ def test_integers(dtype: type[np.signedinteger[Any]]) -> None:
 def test_shrunk_integers_are_truncated_and_saturated(name: str) -> None:
     limits = np.iinfo(name)
     x = np.random.default_rng(7).integers(limits.min, limits.max, COUNT, name, endpoint=True)
-    for bias, threshold in product((0.0, 1.5, -3.75, 2.0**31), (0.5, -2.0, 100.0)):
+    x[::2] //= limits.max // 100  # about as large as the constants
+    for bias, threshold in product((0.0, 1.5, -3.75, 100.25, 127.0, 2.0**31), (0.5, -2.0, 100.0, 127.5)):
         shrunk = [shrink(Decimal(value), Decimal(bias), Decimal(threshold)) for value in x.tolist()]
         y = [max(limits.min, min(int(value), limits.max)) for value in shrunk]
         np.testing.assert_array_equal(computed("SHRINK", x, Bias=bias, Threshold=threshold), np.array(y, name))

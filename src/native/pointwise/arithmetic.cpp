@@ -43,7 +43,7 @@ Pass find_of_floats(Opcode opcode, DataType type) {
     case Opcode::MEAN:
       return of_singles<Mean>(type);
     case Opcode::DIFFERENCE_SQUARE:
-      return of_wide<DifferenceSquare>(type);
+      return difference_square(type);
     case Opcode::NEGATE:
       return of_floats<Negate>(type);
     case Opcode::ABS:
@@ -133,6 +133,8 @@ Pass find_of_integers(Opcode opcode, DataType type) {
       return of_integers<ReluGrad>(type);
     case Opcode::PARAMETERIZED_RELU:
       return of_signed<ParameterizedRelu>(type);
+    case Opcode::SHRINK:
+      return of_integers<IntegerShrink>(type);
     case Opcode::LOGICAL_AND:
       return of_bits<LogicalAnd>(type);
     case Opcode::LOGICAL_OR:

@@ -141,6 +141,21 @@ using LinearToOdd = Linear;
 using HardSigmoidToOdd = HardSigmoid;
 #endif
 
+// x * (x * Alpha + Beta) in double precision, rounded to odd as x * Alpha * x + x * Beta, of which all
+// products are exact, whatever the constants are; cut off by what x is multiplied by, rounded likewise.
+struct HardSwishToOdd {
+  template <class T, class V>
+  ANYDML_INLINE static V of(const Constants<T>& k, V x, V /*y*/) {
+    const V alphas = V{} + k[0];
+    const V betas = V{} + k[1];
+    const V y01 = multiply_add_round_to_odd(x, alphas, betas);
+    const V between = with_sign_of<T>(multiply_add_round_to_odd(x * alphas, x, x * betas), x);
+    const V above = y01 >= T{1} ? x : between;
+    const V below = product_at_limit<T>(x, y01 < T{0} ? V{} : y01);
+    return y01 > T{0} ? above : below;
+  }
+};
+
 // By a product and its error: of constants with few bits many products are ties, which a test for these would
 // find again and again.
 template <>

@@ -121,6 +121,29 @@ ANYDML_INLINE void hard_swish_of_halves(const int64_t* constants, const std::byt
     }
   }
 }
+
+// Likewise squares of differences that singles hold, as they do but where one number is far larger than the
+// other: the other vectors go by double precision.
+inline void difference_square_of_halves(const int64_t* constants, const std::byte* x, const std::byte* y,
+                                        const std::byte* /*z*/, std::byte* out, int64_t count) {
+  for (int64_t at = 0; at < count * static_cast<int64_t>(sizeof(Half)); at += sizeof(__m256i)) {
+    const Singles a = load_halves(x + at);
+    const Singles b = load_halves(y + at);
+    const __m512 down = _mm512_maskz_sub_round_ps(kAllLanes, (__m512)a, (__m512)b, kDown);
+    const __m512 up = _mm512_maskz_sub_round_ps(kAllLanes, (__m512)a, (__m512)b, kUp);
+    const auto low = to_halves(product_by<kDown>((Singles)down, (Singles)down));
+    const auto high = to_halves(product_by<kUp>((Singles)down, (Singles)down));
+    const __mmask16 are_inexact = _mm512_cmp_ps_mask(down, up, _CMP_NEQ_OQ);
+    if (_kortestz_mask16_u8(are_inexact, _mm256_cmpneq_epi16_mask((__m256i)low, (__m256i)high)) != 0)
+        [[likely]] {
+      store_vector(out + at, low);
+    } else {
+      const auto first = bits_as<std::array<float, 16>>(a);
+      const auto second = bits_as<std::array<float, 16>>(b);
+      halves_by_doubles<DifferenceSquare>(constants, first.data(), second.data(), out + at);
+    }
+  }
+}
 #endif
 
 // The loop of a function. Where it has one operand, that counts as the second one too.

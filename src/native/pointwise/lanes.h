@@ -116,22 +116,21 @@ ANYDML_INLINE V square_root(V v) {
 
 using FewSingles = Lanes<float, kLanesOf<float>>;
 
-#if defined(ANYDML_VECTORS)
-// x * y + z in double precision, rounded to odd: the product of singles is exact, and the last bit is set
-// where 53 bits do not hold the sum, so that a single is rounded as from the exact sum.
-ANYDML_INLINE Vector<double> multiply_add_round_to_odd(Vector<double> x, Vector<double> y, Vector<double> z) {
-  using Bits = Vector<uint64_t>;
-  const Vector<double> product = x * y;
-  const Vector<double> sum = product + z;
-  const Vector<double> added = sum - product;
-  const Vector<double> error = (product - (sum - added)) + (z - added);
+// x * y + z in double precision, rounded to odd, of a product that is exact, as that of singles: the last bit
+// is set where 53 bits do not hold the sum, so that a single is rounded as from the exact sum.
+template <class V>
+ANYDML_INLINE V multiply_add_round_to_odd(V x, V y, V z) {
+  using Bits = Lanes<uint64_t, static_cast<int>(sizeof(V) / sizeof(double))>;
+  const V product = x * y;
+  const V sum = product + z;
+  const V added = sum - product;
+  const V error = (product - (sum - added)) + (z - added);
   const Bits bits = bits_as<Bits>(sum);
   const auto away = (error > 0.0) == (sum > 0.0);
   const Bits odd = (bits & 1) != 0 ? bits : away ? bits + 1 : bits - 1;
   // Values that are not finite have no error.
-  return bits_as<Vector<double>>((error > 0.0) | (error < 0.0) ? odd : bits);
+  return bits_as<V>((error > 0.0) | (error < 0.0) ? odd : bits);
 }
-#endif
 
 #if defined(ANYDML_VECTORS) && defined(__SSE2__) && !defined(ANYDML_ISA_AVX2) && !defined(ANYDML_ISA_AVX512)
 // Not inlined, as whole polynomials of it would be most of a machine's code that has no such instruction.

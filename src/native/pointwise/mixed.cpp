@@ -179,14 +179,21 @@ Pass with_integer(DataType type, const Body& body) {
   }
 }
 
+// Blocks of elements from double precision, as CAST converts them.
+template <class T>
+void from_doubles(const int64_t* /*constants*/, const std::byte* x, const std::byte* /*y*/,
+                  const std::byte* /*z*/, std::byte* out, int64_t count) {
+  static_assert(kConvertedAtOnce == kWholeElements);
+  convert<T, double>(x, out, (count + kWholeElements - 1) / kWholeElements);
+}
+
 Pass conversion(DataType from, DataType to) {
   if (to == DataType::kFloat64) {
     return with_integer(
         from, []<class T>(std::type_identity<T>) -> Pass { return loop<Converted<double, T>, double, T>; });
   }
   if (from == DataType::kFloat64) {
-    return with_integer(
-        to, []<class T>(std::type_identity<T>) -> Pass { return loop<Converted<T, double>, T, double>; });
+    return with_integer(to, []<class T>(std::type_identity<T>) -> Pass { return from_doubles<T>; });
   }
   if (from == DataType::kInt32 && to == DataType::kFloat32)
     return loop<Converted<float, int32_t>, float, int32_t>;

@@ -239,6 +239,35 @@ ANYDML_OPERATION(Shrink) {
   return x > k[1] ? lower : inner;
 } };
 
+// x - amount, saturated, of an amount within a signed type's highest number: cut off before, as no lanes
+// saturate.
+template <class T, class V>
+ANYDML_INLINE V saturated_difference(V x, T amount) {
+  constexpr T kLow = std::numeric_limits<T>::min();
+  constexpr T kHigh = std::numeric_limits<T>::max();
+  const T least = amount > T{0} ? static_cast<T>(kLow + amount) : kLow;
+  const T most = amount < T{0} ? static_cast<T>(kHigh + amount) : kHigh;
+  const V lows = V{} + least;
+  const V highs = V{} + most;
+  const V amounts = V{} + amount;
+  const V inside = lane_min<T>(highs, lane_max<T>(lows, x));
+  return bits_as<V>(bits_as<UnsignedLanes<T, V>>(inside) - bits_as<UnsignedLanes<T, V>>(amounts));
+}
+// SHRINK of integers, truncated and saturated, with floor(Threshold), floor(Bias) and ceil(Bias): of x - b at
+// least 0 it is x - ceil(b), and below x - floor(b).
+ANYDML_OPERATION(IntegerShrink) {
+  const V down = saturated_difference<T>(x, k[2]);
+  if constexpr (std::is_unsigned_v<T>) {
+    return x > k[0] ? down : V{};
+  } else {
+    const V up = saturated_difference<T>(x, negative<T>(k[1]));
+    const V lower = down < T{0} ? saturated_difference<T>(x, k[1]) : down;
+    const V higher = up < T{0} ? saturated_difference<T>(x, negative<T>(k[2])) : up;
+    const V inner = x < negative<T>(k[0]) ? higher : V{};
+    return x > k[0] ? lower : inner;
+  }
+} };
+
 // Operations in single or double precision; NumbersOf lists them.
 
 ANYDML_OPERATION(Exp) { return exp_of(x); } };

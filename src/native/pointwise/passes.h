@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -162,9 +163,19 @@ Pass of_functions(DataType type) {
   return type == DataType::kFloat16 ? of_functions_of_halves<Operation>(type) : of_floats<Operation>(type);
 }
 
-// Of halves in single precision everywhere, as double precision does not hold the factor of every constant.
+// In two parts of single precision, or, with constants that are large or small, in double precision.
+inline void hard_swish_by_constants(const int64_t* constants, const std::byte* x, const std::byte* y,
+                                    const std::byte* z, std::byte* out, int64_t count) {
+  const auto is_ordinary = [](int64_t bits) {
+    const double magnitude = std::abs(bits_as<double>(bits));
+    return magnitude >= 0x1p-16 && magnitude <= 0x1p16;
+  };
+  return is_ordinary(constants[0]) && is_ordinary(constants[1])
+             ? pass_of_halves<HardSwish>(constants, x, y, z, out, count)
+             : pass<HardSwishToOdd, Half, double, Half>(constants, x, y, z, out, count);
+}
 inline Pass hard_swish(DataType type) {
-  return type == DataType::kFloat16 ? pass_of_halves<HardSwish> : of_floats<HardSwish>(type);
+  return type == DataType::kFloat16 ? hard_swish_by_constants : of_floats<HardSwish>(type);
 }
 // Those that halves have in single precision with AVX-512's directed rounding and estimates alone.
 #if defined(ANYDML_ISA_AVX512)
@@ -173,7 +184,11 @@ inline Pass linear(DataType type) {
   return type == DataType::kFloat16 ? pass_of_halves<Linear> : of_wide<Linear>(type);
 }
 inline Pass hard_sigmoid(DataType type) { return of_functions<HardSigmoid>(type); }
+inline Pass difference_square(DataType type) {
+  return type == DataType::kFloat16 ? difference_square_of_halves : of_wide<DifferenceSquare>(type);
+}
 #else
+inline Pass difference_square(DataType type) { return of_wide<DifferenceSquare>(type); }
 inline Pass reciprocal(DataType type) { return of_floats<Reciprocal>(type); }
 inline Pass linear(DataType type) {
   return type == DataType::kFloat16 ? pass<LinearToOdd, Half, double, Half> : of_wide<Linear>(type);

@@ -217,15 +217,14 @@ class ElementPlan final : public Plan {
       }
     }
 
-    void gather(size_t k, Tiles::Tile tile) {
+    void gather(size_t k, const Tiles::Tile& tile) {
       const std::byte* const from = element(k, tile, 0);
-      if (plan_.tiles_.is_broadcast(k)) {
-        tile.columns = std::min(tile.columns, strip_);
-        if (gathered_[k] == from && columns_[k] >= tile.columns) return;
-        gathered_[k] = from;
-        columns_[k] = tile.columns;
-      }
-      plan_.tiles_.gather(k, tile, from, register_at(k));
+      if (!plan_.tiles_.is_broadcast(k)) return plan_.tiles_.gather(k, tile, from, register_at(k));
+      const int64_t columns = std::min(tile.columns, strip_);
+      if (gathered_[k] == from && columns_[k] >= columns) return;
+      gathered_[k] = from;
+      columns_[k] = columns;
+      plan_.tiles_.fill(k, columns, from, register_at(k));
     }
 
     void compute(const Tiles::Tile& tile, int64_t start, int64_t count) {

@@ -13,10 +13,13 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from math import prod
+from math import ceil, floor, prod
 from typing import Any
 
+import numpy as np
+
 from ...core.enums import TensorDataType
+from ...core.strided_layout import DTYPES
 from ...operators import spec_of
 from ...operators.pointwise_chain import ChainStep, PointwiseChain
 from ...operators.schema import OperatorDesc
@@ -131,7 +134,9 @@ def _apply(
         scale_bias is not None
         or (opcode in _OF_FLOATS and first not in _FLOATS)
         or (opcode in _SCALED and not 1 / _SCALED[opcode] <= abs(prod(constants)) <= _SCALED[opcode])
-        or (opcode in _IN_PARTS and not all(2.0**-16 <= abs(each) <= 2.0**16 for each in constants))
+        or (
+            opcode in _IN_PARTS and first != FLOAT16 and not all(2.0**-16 <= abs(each) <= 2.0**16 for each in constants)
+        )
     )
     if not is_wide:
         return program.add(opcode, output, *operands, constants=constants)
@@ -155,6 +160,26 @@ def _pow(program: Program, desc: Any, output: TensorDataType, operands: Sequence
     # What is truncated has to be right on either side of an integer.
     opcode = "POW" if output in _FLOATS else "PRECISE_POW"
     return program.cast(program.add(opcode, FLOAT64, x, exponent), output)
+
+
+def _shrink(program: Program, desc: Any, output: TensorDataType, operands: Sequence[int]) -> int:
+    constants = None if output in _FLOATS else _whole_shrink(desc.Bias, desc.Threshold, output)
+    if constants is None:
+        return _apply(program, "SHRINK", (desc.Bias, desc.Threshold), output, operands)
+    return program.add("SHRINK", output, *operands, constants=constants)
+
+
+def _whole_shrink(bias: float, threshold: float, output: TensorDataType) -> tuple[int, int, int] | None:
+    """The integers by which SHRINK of integers is computed without floats; None where double precision might round a
+    difference to an integer, or where a constant is beyond the type."""
+    limits = np.iinfo(DTYPES[output])
+    lowest = 0 if limits.min == 0 else -limits.max
+    if not (lowest <= bias <= limits.max and 0 <= threshold < limits.max + 1):
+        return None
+    below, above = floor(bias), ceil(bias)
+    if below != above and not (bias - below >= _APART and above - bias >= _APART):
+        return None
+    return floor(threshold), below, above
 
 
 def _add1(program: Program, desc: Any, output: TensorDataType, operands: Sequence[int]) -> int:
@@ -254,6 +279,7 @@ _BYTES = (
 )
 _OWN: dict[str, Callable[..., int]] = {
     "POW": _pow,
+    "SHRINK": _shrink,
     "QUANTIZE_LINEAR": _quantize,
     "DEQUANTIZE_LINEAR": _dequantize,
     "QUANTIZED_LINEAR_ADD": _quantized_add,
@@ -267,9 +293,12 @@ _PREPARING = {"COPY", "ZERO", "LINEAR_QUANTIZATION", "SUM_QUANTIZATION"}
 _OF_FLOATS = {"SHRINK", "CONSTANT_POW"}
 """Instructions that integers have not, which become doubles for them."""
 
+_APART = 2.0**-20
+"""From integers, what integers of 32 bits take away: half a unit in the last place of a double difference is less."""
+
 _SCALED = {"ELU": 2.0**100, "SCALED_ELU": 2.0**100, "SWISH": 2.0**16}
 """Instructions that FLOAT32 has in single precision, with what a factor, in two parts, may be at most; at least its
 reciprocal."""
 
 _IN_PARTS = {"HARD_SWISH"}
-"""Instructions that floats have in two parts of single precision, for constants that are neither large nor small."""
+"""Instructions that FLOAT32 has in two parts of single precision, for constants that are neither large nor small."""
