@@ -17,7 +17,7 @@ from anydml.bench import Result, Row, header, measure, spread, wrong
 from anydml.bench.accuracy import accuracy
 from anydml.bench.cases import LARGE, LARGE_ON_GPU, SMALL, Case, Join, Pooling, Scan, desc_of, lines_of, tensor_of
 from anydml.bench.command import bench
-from anydml.bench.computation import Computation, sample_of
+from anydml.bench.computation import Computation, are_close, sample_of
 from anydml.bench.element_wise import ElementWise, types_of
 from anydml.bench.matrix import matrix, matrix_on_gpu
 from anydml.bench.odd_shapes import CELLS, odd_shapes
@@ -281,6 +281,16 @@ def a_layer(text: str, size: int = TINY) -> Computation:
     case = next(cases)
     assert isinstance(case, Computation)
     return case
+
+
+def test_results_next_to_0_may_be_rounded_to_it() -> None:
+    """As softmax of a long row of FLOAT16 is, all of whose results are less than half of its least number."""
+    exact = np.full(3, 1e-8, np.float32)
+    least = np.finfo(np.float16).smallest_subnormal
+    for found in (0, least):
+        assert are_close(np.full(3, found, np.float16), exact, {"float16": 4})
+    assert not are_close(np.full(3, 2 * least, np.float16), exact, {"float16": 4})
+    assert not are_close(np.zeros(3, np.float32), exact, {"float32": 64})
 
 
 def test_layers_have_one_size() -> None:

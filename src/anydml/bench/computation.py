@@ -272,12 +272,14 @@ class _Prepared(NamedTuple):
 
 
 def are_close(one: Any, exact: Any, units: Mapping[str, float]) -> bool:
-    """Whether no element is further off than so many units in the last place of the largest, or a double one."""
+    """Whether no element is further off than so many units in the last place of the largest, or a double one; or than
+    the type's least number, where all are next to 0."""
     if one.dtype.kind != "f":
         return np.array_equal(one, exact)
     finite = np.isfinite(exact)
     largest = float(np.max(np.abs(exact[finite]), initial=0.0))
-    tolerance = units[one.dtype.name] * float(np.finfo(one.dtype).eps) * largest
+    kind = np.finfo(one.dtype)
+    tolerance = max(units[one.dtype.name] * float(kind.eps) * largest, float(kind.smallest_subnormal))
     with np.errstate(all="ignore"):
         off = np.abs(one.astype(np.float64) - exact.astype(np.float64))
     return bool(np.all((off <= tolerance) | (~finite & (one == exact.astype(one.dtype)))))

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/kernel_plan.h"
@@ -84,40 +85,29 @@ class ChannelMoments {
     }
   }
 
-  std::vector<Moments> of(const std::byte* from) const {
+  // The moments of each channel of some images, all of which threads share: one image's after the other's.
+  std::vector<Moments> of(const std::byte* from, const Loop& images, int threads) const {
     const int64_t channels = channels_.size;
     const int64_t parts = of_places_ ? rows_ * chunks_ : (chunks_ * length_ + rest_) / channels;
-    std::vector<Moments> found(static_cast<size_t>(parts * channels));
-    const int threads = threads_for(rows_ * length_ * (of_places_ ? channels : 1) * kItem);
-    if (of_places_) {
-      parallel_for(channels * rows_, threads, [&](int64_t i) {
-        const std::byte* const row = from + i / rows_ * channels_.in + LoopCursor(loops_, i % rows_).in();
-        for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
-          const int64_t begin = chunk * step_;
-          found[static_cast<size_t>((i % rows_ * chunks_ + chunk) * channels + i / rows_)] =
-              of_places(row + begin * kItem, std::min(step_, length_ - begin));
-        }
-      });
-    } else {
-      parallel_for(chunks_, threads, [&](int64_t chunk) {
-        of_channels(from, chunk * step_, std::min((chunk + 1) * step_, rows_),
-                    found.data() + chunk * length_);
-      });
-      for (int64_t i = 0; i < rest_; ++i) {
-        const auto x = widen<T, double>(from + (rows_ * length_ + i) * kItem);
-        found[static_cast<size_t>(chunks_ * length_ + i)] = {1, x, 0};
-      }
-    }
-    std::vector<Moments> all(static_cast<size_t>(channels));
+    const int64_t tasks = of_places_ ? channels * rows_ : chunks_;
+    std::vector<Moments> found(static_cast<size_t>(images.size * parts * channels));
+    parallel_for(images.size * tasks, threads, [&](int64_t i) {
+      const int64_t image = i / tasks;
+      const std::byte* const at = from + image * images.in;
+      Moments* const to = found.data() + image * parts * channels;
+      of_places_ ? row_of_places(at, i % tasks, to) : chunk_of_channels(at, i % tasks, to);
+    });
+    std::vector<Moments> all(static_cast<size_t>(images.size * channels));
     // Parts of some channels after each other, as they lie side by side.
     constexpr int64_t kTogether = 16;
-    const int64_t blocks = (channels + kTogether - 1) / kTogether;
-    parallel_for(blocks, threads_for(parts * channels * static_cast<int64_t>(sizeof(Moments))),
-                 [&](int64_t i) {
-                   const int64_t first = i * kTogether;
-                   combine(found.data() + first, parts, channels, all.data() + first,
-                           std::min(kTogether, channels - first));
-                 });
+    const int64_t blocks = divided_up(channels, kTogether);
+    const int64_t work = images.size * parts * channels * static_cast<int64_t>(sizeof(Moments));
+    parallel_for(images.size * blocks, std::min(threads, threads_for(work)), [&](int64_t i) {
+      const int64_t image = i / blocks;
+      const int64_t first = i % blocks * kTogether;
+      combine(found.data() + image * parts * channels + first, parts, channels,
+              all.data() + image * channels + first, std::min(kTogether, channels - first));
+    });
     return all;
   }
 
@@ -129,19 +119,44 @@ class ChannelMoments {
   static constexpr int64_t kVectors = 16 / kLanes;
   using V = Register<double>;
   using Sums = std::array<V, kVectors>;
+  // Whether elements are added less the first one. The squares of halves are exact, and halves that differ do
+  // so by 2^-11 of them at least: what cancels of a chunk's is less than 2^-17 of the variance.
+  static constexpr bool kIsShifted = !std::is_same_v<T, Half>;
   // Of channels, whose sums go over rows alone.
   static constexpr int64_t kWide = 4;
 
+  // All chunks of a row of places.
+  void row_of_places(const std::byte* from, int64_t i, Moments* found) const {
+    const int64_t channels = channels_.size;
+    const std::byte* const row = from + i / rows_ * channels_.in + LoopCursor(loops_, i % rows_).in();
+    for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
+      const int64_t begin = chunk * step_;
+      found[(i % rows_ * chunks_ + chunk) * channels + i / rows_] =
+          of_places(row + begin * kItem, std::min(step_, length_ - begin));
+    }
+  }
+
+  // Rows of channels, and with the last ones the elements behind.
+  void chunk_of_channels(const std::byte* from, int64_t chunk, Moments* found) const {
+    of_channels(from, chunk * step_, std::min((chunk + 1) * step_, rows_), found + chunk * length_);
+    if (chunk + 1 < chunks_) return;
+    for (int64_t i = 0; i < rest_; ++i) {
+      const auto x = widen<T, double>(from + (rows_ * length_ + i) * kItem);
+      found[chunks_ * length_ + i] = {1, x, 0};
+    }
+  }
+
   // Of elements that follow each other.
   static Moments of_places(const std::byte* from, int64_t count) {
-    const auto first = widen<T, double>(from);
+    const double first = kIsShifted ? widen<T, double>(from) : 0;
     Sums sums{};
     Sums squares{};
     int64_t i = 0;
     for (; i + kVectors * kLanes <= count; i += kVectors * kLanes) {
 #pragma GCC unroll 16
       for (size_t v = 0; v < kVectors; ++v) {
-        const V x = load_numbers<T, double, V>(from + (i + static_cast<int64_t>(v) * kLanes) * kItem) - first;
+        V x = load_numbers<T, double, V>(from + (i + static_cast<int64_t>(v) * kLanes) * kItem);
+        if constexpr (kIsShifted) x = x - first;
         sums[v] = sums[v] + x;
         squares[v] = squares[v] + x * x;
       }
@@ -198,15 +213,16 @@ class ChannelMoments {
       }
     };
     LoopCursor cursor(loops_, begin);
-    Some first;
-    for (size_t v = 0; v < first.size(); ++v) first[v] = number_at(from + cursor.in(), v);
+    Some first{};
+    for (size_t v = 0; kIsShifted && v < first.size(); ++v) first[v] = number_at(from + cursor.in(), v);
     Some sums{};
     Some squares{};
     for (int64_t row = begin; row < end; ++row, cursor.advance()) {
       const std::byte* const at = from + cursor.in();
 #pragma GCC unroll 4
       for (size_t v = 0; v < sums.size(); ++v) {
-        const Number x = number_at(at, v) - first[v];
+        Number x = number_at(at, v);
+        if constexpr (kIsShifted) x = x - first[v];
         sums[v] = sums[v] + x;
         squares[v] = squares[v] + x * x;
       }
@@ -259,14 +275,61 @@ class MeanVarianceNormalization final : public Plan {
         affine_(rows, fused) {}
 
   void run(const void* const* inputs, void* const* outputs) const override {
-    const auto* from = static_cast<const std::byte*>(inputs[0]);
-    auto* to = static_cast<std::byte*>(outputs[0]);
-    for (int64_t i = 0; i < shape_.batch.size; ++i, from += shape_.batch.in, to += shape_.batch.out) {
-      affine_.run(coefficients(from, inputs, outputs), from, to);
+    const Loop& batch = shape_.batch;
+    const int64_t elements = batch.size * affine_.elements();
+    const int threads = threads_for(elements * kNormalizationWork);
+    // Of many images each is one thread's, whose caches have it when it is read again. Of few, threads share
+    // the rows of some that fit the caches together.
+    if (batch.size >= threads * kNormalizationTasks) {
+      return parallel_for(batch.size, threads, [&](int64_t i) { images(i, i + 1, 1, inputs, outputs); });
     }
+    const int64_t at_once =
+        std::clamp<int64_t>(threads * kElementsAtOnce / affine_.elements(), 1, batch.size);
+    for (int64_t i = 0; i < batch.size; i += at_once)
+      images(i, std::min(i + at_once, batch.size), threads, inputs, outputs);
   }
 
  private:
+  // Of halves in singles.
+  using Number = std::conditional_t<std::is_same_v<T, Half>, float, double>;
+  using Numbers = ChannelCoefficients<Number>;
+
+  void images(int64_t begin, int64_t end, int threads, const void* const* inputs,
+              void* const* outputs) const {
+    const auto* const from = static_cast<const std::byte*>(inputs[0]);
+    auto* const to = static_cast<std::byte*>(outputs[0]);
+    const bool is_streamed = affine_.is_streamed(shape_.batch.size * affine_.elements(), from, to);
+    const Loop some{end - begin, shape_.batch.in, shape_.batch.out};
+    const std::byte* const first = from + begin * some.in;
+    const std::vector<Moments> moments = moments_.of(first, some, threads);
+    std::vector<Numbers> numbers;
+    for (int64_t i = 0; i < some.size; ++i)
+      numbers.push_back(coefficients(moments.data() + i * affine_.channels(), inputs, outputs));
+    affine_.run(numbers, some, first, to + begin * some.out, threads, is_streamed);
+  }
+
+  static void set(Numbers& numbers, size_t c, double mean, double variance, double factor, double bias) {
+    if constexpr (std::is_same_v<T, Half>) {
+      // Of a half near the mean elements' differences are exact, and so are they of 0 where the mean is next
+      // to it. What is between that half and the mean joins the bias.
+      const bool is_apart = 64 * mean * mean >= variance && std::isfinite(mean);
+      const float near = is_apart ? static_cast<float>(Half(single_for_half(mean))) : 0.0F;
+      const double moved = bias - (mean - near) * factor;
+      const auto rest = [](double x) {
+        const double lost = x - static_cast<double>(static_cast<float>(x));
+        return std::isfinite(lost) ? static_cast<float>(lost) : 0.0F;
+      };
+      numbers.mean[c] = near;
+      numbers.factor[c] = static_cast<float>(factor);
+      numbers.factor_rest[c] = rest(factor);
+      numbers.bias[c] = static_cast<float>(moved);
+      numbers.bias_rest[c] = rest(moved);
+    } else {
+      numbers.mean[c] = mean;
+      numbers.factor[c] = factor;
+      numbers.bias[c] = bias;
+    }
+  }
   static double number(const std::byte* at) { return widen<T, double>(at); }
   static void write(std::byte* to, double x) {
     if constexpr (std::is_same_v<T, Half>) {
@@ -276,37 +339,33 @@ class MeanVarianceNormalization final : public Plan {
     }
   }
 
-  ChannelCoefficients<double> coefficients(const std::byte* from, const void* const* inputs,
-                                           void* const* outputs) const {
-    std::vector<Moments> moments = moments_.of(from);
-    if (shape_.across_channels) {
-      Moments all;
-      combine(moments.data(), affine_.channels(), 1, &all, 1);
-      std::ranges::fill(moments, all);
-    }
+  Numbers coefficients(const Moments* moments, const void* const* inputs, void* const* outputs) const {
+    Moments across;
+    if (shape_.across_channels) combine(moments, affine_.channels(), 1, &across, 1);
     const auto* const scale = static_cast<const std::byte*>(inputs[1]);
     const auto* const bias = static_cast<const std::byte*>(inputs[2]);
-    ChannelCoefficients<double> numbers(affine_.channels());
+    Numbers numbers(affine_.channels());
     for (int64_t c = 0; c < affine_.channels(); ++c) {
       const auto index = static_cast<size_t>(c);
-      const auto count = static_cast<double>(moments[index].count);
+      const Moments& own = shape_.across_channels ? across : moments[index];
+      const auto count = static_cast<double>(own.count);
       const double factor = shape_.has_scale ? number(scale + c * shape_.scale_step) : 1.0;
-      const double variance = moments[index].squares / count;
+      const double variance = own.squares / count;
       const double deviation = shape_.normalizes_variance ? std::sqrt(variance + shape_.epsilon) : 1.0;
-      numbers.mean[index] = moments[index].sum / count;
-      numbers.factor[index] = factor / deviation;
+      const double mean = own.sum / count;
       // Whatever is added to it, -0 leaves as it is.
-      numbers.bias[index] = shape_.has_bias ? number(bias + c * shape_.bias_step) : -0.0;
+      set(numbers, index, mean, variance, factor / deviation,
+          shape_.has_bias ? number(bias + c * shape_.bias_step) : -0.0);
       if (!shape_.gives_statistics) continue;
-      write(static_cast<std::byte*>(outputs[1]) + c * shape_.statistics_steps[0], numbers.mean[index]);
+      write(static_cast<std::byte*>(outputs[1]) + c * shape_.statistics_steps[0], mean);
       write(static_cast<std::byte*>(outputs[2]) + c * shape_.statistics_steps[1], variance);
     }
-    return numbers;
+    return affine_.repeated(std::move(numbers));
   }
 
   MeanVariance shape_;
   ChannelMoments<T> moments_;
-  ChannelAffine<double, T> affine_;
+  ChannelAffine<Number, T> affine_;
 };
 
 ANYDML_ISA_END

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -55,17 +56,24 @@ inline constexpr int64_t kInRegister = sizeof(Register<Number>) / sizeof(Number)
 template <class Number>
 struct ChannelCoefficients {
   std::vector<Number> mean, factor, bias;
+  // What singles do not hold of factor and bias, for halves.
+  std::vector<Number> factor_rest, bias_rest;
 
   explicit ChannelCoefficients(int64_t channels) {
-    for (auto* each : {&mean, &factor, &bias})
-      each->resize(static_cast<size_t>(channels + kInRegister<Number>));
+    for (auto* each : all()) each->resize(static_cast<size_t>(channels + kInRegister<Number>));
   }
+
+  std::array<std::vector<Number>*, 5> all() { return {&mean, &factor, &bias, &factor_rest, &bias_rest}; }
 };
 
-// y = f((x - mean) * factor + bias) of elements of type T, in numbers of type Number.
+// y = f((x - mean) * factor + bias) of elements of type T, in numbers of type Number; of halves in singles
+// f(((x - mean) * factor + bias) + ((x - mean) * factor_rest + bias_rest)), each product and sum rounded
+// once, so that what cancels leaves as many digits as in double precision.
 template <class Number, class T>
 class ChannelAffine {
  public:
+  using Numbers = ChannelCoefficients<Number>;
+
   ChannelAffine(const ChannelRows& rows, Fused fused)
       : channels_(rows.channels.size), fused_(fused), of_places_(rows.of_places()), loops_(rows.rest) {
     if (of_places_) {
@@ -82,18 +90,44 @@ class ChannelAffine {
   }
 
   int64_t channels() const { return channels_; }
+  // Of an image.
+  int64_t elements() const { return count_ * length_; }
 
-  void run(const ChannelCoefficients<Number>& numbers, const std::byte* from, std::byte* to) const {
-    const int threads = threads_for(2 * count_ * length_ * kItem);
-    const bool is_streamed = count_ * length_ * kItem >= kStreamFrom && from != to;
-    if (together_ > 1) return run_packed(numbers, from, to, threads, is_streamed);
-    const int64_t tasks = std::min<int64_t>(threads * kNormalizationTasks, count_);
+  // What is written past the caches.
+  static bool is_streamed(int64_t elements, const std::byte* from, const std::byte* to) {
+    return elements * kItem >= kStreamFrom && from != to;
+  }
+
+  // The numbers of packed rows of few channels, of which some are one row.
+  Numbers repeated(Numbers numbers) const {
+    if (together_ == 1) return numbers;
+    const int64_t length = length_ * together_;
+    Numbers all(length);
+    const auto of = numbers.all();
+    const auto to = all.all();
+    for (size_t k = 0; k < of.size(); ++k) {
+      for (int64_t row = 0; row < together_; ++row)
+        std::copy_n(of[k]->begin(), length_, to[k]->begin() + row * length_);
+    }
+    return all;
+  }
+
+  // Images of numbers of their own, the rows of all of which threads share.
+  void run(std::span<const Numbers> numbers, const Loop& images, const std::byte* from, std::byte* to,
+           int threads, bool is_streamed) const {
+    const int64_t rows = divided_up(count_, together_);
+    const int64_t all = images.size * rows;
+    const int64_t tasks = std::min<int64_t>(threads * kNormalizationTasks, all);
     parallel_for(tasks, threads, [&](int64_t task) {
-      const int64_t end = share_begin(task + 1, tasks, count_);
-      int64_t i = share_begin(task, tasks, count_);
+      const int64_t end = share_begin(task + 1, tasks, all);
       Output output(is_streamed);
-      for (LoopCursor at(loops_, i); i < end; ++i, at.advance()) {
-        row(numbers, of_places_ ? at.index(loops_.size() - 1) : 0, from + at.in(), to + at.out(), output);
+      for (int64_t i = share_begin(task, tasks, all); i < end;) {
+        const int64_t image = i / rows;
+        const int64_t first = i % rows;
+        const int64_t last = std::min(rows, first + end - i);
+        compute(numbers[static_cast<size_t>(image)], from + image * images.in, to + image * images.out, first,
+                last, output);
+        i += last - first;
       }
     });
   }
@@ -131,30 +165,27 @@ class ChannelAffine {
     std::optional<LineWriter> writer_;
   };
 
-  // Rows of few channels, some at once.
-  void run_packed(const ChannelCoefficients<Number>& numbers, const std::byte* from, std::byte* to,
-                  int threads, bool is_streamed) const {
-    const int64_t length = length_ * together_;
-    ChannelCoefficients<Number> all(length);
-    for (int64_t i = 0; i < length; ++i) {
-      const auto index = static_cast<size_t>(i);
-      const auto channel = static_cast<size_t>(i % length_);
-      all.mean[index] = numbers.mean[channel];
-      all.factor[index] = numbers.factor[channel];
-      all.bias[index] = numbers.bias[channel];
-    }
-    const int64_t elements = count_ * length_;
-    const int64_t rows = (elements + length - 1) / length;
-    const int64_t tasks = std::min<int64_t>(threads * kNormalizationTasks, rows);
-    parallel_for(tasks, threads, [&](int64_t task) {
-      const int64_t end = share_begin(task + 1, tasks, rows);
-      Output output(is_streamed);
-      for (int64_t i = share_begin(task, tasks, rows); i < end; ++i) {
+  // Rows of an image from `begin` to before `end`.
+  void compute(const Numbers& numbers, const std::byte* from, std::byte* to, int64_t begin, int64_t end,
+               Output& output) const {
+    if (together_ > 1) {
+      const int64_t length = length_ * together_;
+      for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i * length;
-        pieces(from + first * kItem, to + first * kItem, std::min(length, elements - first), EachOf{},
-               all.mean.data(), all.factor.data(), all.bias.data(), output);
+        pieces(from + first * kItem, to + first * kItem, std::min(length, elements() - first), EachOf{},
+               numbers, 0, output);
       }
-    });
+      return;
+    }
+    LoopCursor at(loops_, begin);
+    for (int64_t i = begin; i < end; ++i, at.advance()) {
+      if (of_places_) {
+        pieces(from + at.in(), to + at.out(), length_, OnlyOf{}, numbers, at.index(loops_.size() - 1),
+               output);
+      } else {
+        pieces(from + at.in(), to + at.out(), length_, EachOf{}, numbers, 0, output);
+      }
+    }
   }
 
   // Numbers of each channel, or one for all; no functions, which would be called for each vector.
@@ -167,28 +198,16 @@ class ChannelAffine {
     ANYDML_INLINE V operator()(const Number* of, int64_t) const { return V{} + *of; }
   };
 
-  // From a channel on.
-  void row(const ChannelCoefficients<Number>& numbers, int64_t channel, const std::byte* from, std::byte* to,
-           Output& output) const {
-    const Number* const mean = numbers.mean.data() + channel;
-    const Number* const factor = numbers.factor.data() + channel;
-    const Number* const bias = numbers.bias.data() + channel;
-    if (of_places_) {
-      pieces(from, to, length_, OnlyOf{}, mean, factor, bias, output);
-    } else {
-      pieces(from, to, length_, EachOf{}, mean, factor, bias, output);
-    }
-  }
-
+  // Of the numbers from a channel on.
   template <class Of>
-  void pieces(const std::byte* from, std::byte* to, int64_t length, const Of& of, const Number* mean,
-              const Number* factor, const Number* bias, Output& output) const {
+  void pieces(const std::byte* from, std::byte* to, int64_t length, const Of& of, const Numbers& numbers,
+              int64_t channel, Output& output) const {
     const int64_t most = output.most(length);
     for (int64_t k = 0; k < length; k += most) {
       const int64_t count = std::min(most, length - k);
-      const int64_t moved = std::is_same_v<Of, EachOf> ? k : 0;
       std::byte* const at = to + k * kItem;
-      normalize(from + k * kItem, output.at(at), count, of, mean + moved, factor + moved, bias + moved);
+      normalize(from + k * kItem, output.at(at), count, of, numbers,
+                std::is_same_v<Of, EachOf> ? channel + k : channel);
       output.put(at, count * kItem);
     }
   }
@@ -197,10 +216,22 @@ class ChannelAffine {
 
   template <class Of>
   ANYDML_INLINE void normalize(const std::byte* from, std::byte* to, int64_t length, const Of& of,
-                               const Number* mean, const Number* factor, const Number* bias) const {
+                               const Numbers& numbers, int64_t channel) const {
+    const Number* const mean = numbers.mean.data() + channel;
+    const Number* const factor = numbers.factor.data() + channel;
+    const Number* const bias = numbers.bias.data() + channel;
+    const Number* const factor_rest = numbers.factor_rest.data() + channel;
+    const Number* const bias_rest = numbers.bias_rest.data() + channel;
     const auto one = [&](const std::byte* x, std::byte* y, int64_t k) {
       const V centred = load_numbers<T, Number, V>(x) - of(mean, k);
-      store_numbers<T, Number, V>(y, fused_.applied<Number>(centred * of(factor, k) + of(bias, k)));
+      V result;
+      if constexpr (std::is_same_v<T, Half>) {
+        result = multiply_add(centred, of(factor, k), of(bias, k)) +
+                 multiply_add(centred, of(factor_rest, k), of(bias_rest, k));
+      } else {
+        result = centred * of(factor, k) + of(bias, k);
+      }
+      store_numbers<T, Number, V>(y, fused_.applied<Number>(result));
     };
     int64_t k = 0;
     for (; k + kLanes <= length; k += kLanes) one(from + k * kItem, to + k * kItem, k);
@@ -239,7 +270,7 @@ class ChannelNormalization final : public Plan {
       : Plan(description_of(rows)), affine_(rows, fused), parameters_(parameters), epsilon_(epsilon) {}
 
   void run(const void* const* inputs, void* const* outputs) const override {
-    ChannelCoefficients<Number> numbers(affine_.channels());
+    Numbers numbers(affine_.channels());
     for (int64_t c = 0; c < affine_.channels(); ++c) {
       const auto at = [&](size_t i) {
         return load<float>(static_cast<const std::byte*>(inputs[i + 1]) + c * parameters_[i]);
@@ -249,10 +280,18 @@ class ChannelNormalization final : public Plan {
       numbers.factor[index] = static_cast<Number>(at(2) / std::sqrt(at(1) + epsilon_));
       numbers.bias[index] = at(3);
     }
-    affine_.run(numbers, static_cast<const std::byte*>(inputs[0]), static_cast<std::byte*>(outputs[0]));
+    const Numbers all = affine_.repeated(std::move(numbers));
+    const auto* const from = static_cast<const std::byte*>(inputs[0]);
+    auto* const to = static_cast<std::byte*>(outputs[0]);
+    const int64_t elements = affine_.elements();
+    affine_.run({&all, 1}, {1, 0, 0}, from, to,
+                threads_for(2 * elements * static_cast<int64_t>(sizeof(float))),
+                affine_.is_streamed(elements, from, to));
   }
 
  private:
+  using Numbers = ChannelCoefficients<Number>;
+
   ChannelAffine<Number, float> affine_;
   Parameters parameters_;
   double epsilon_;

@@ -57,6 +57,10 @@ inline constexpr int64_t kNarrowRow = 32;
 
 // Normalisation: tasks for each thread.
 inline constexpr int64_t kNormalizationTasks = 4;
+// Threads are chosen by bytes that could be copied in the time that an element takes with its statistics, and
+// elements of images that they share at once, each so many, which stay in the second cache.
+inline constexpr int64_t kNormalizationWork = 16;
+inline constexpr int64_t kElementsAtOnce = 1 << 18;
 // Elements below which BATCH_NORMALIZATION computes in double precision, which takes no time of so few.
 inline constexpr int64_t kFewElements = 1 << 13;
 // Elements of a chunk of statistics, of which there are some for each thread of 1 MiB.

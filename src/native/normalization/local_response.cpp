@@ -3,8 +3,8 @@
 // Sums of long windows take log2(size) additions each: sums of 1, 2, 4... elements are put together. They are
 // no differences of running sums, so that what is small survives beside what is large, and NaN stays where it
 // is. A block of elements, which has all along the axes of the windows, is computed in double precision in
-// memory of its own: a row of columns for each channel, channels of some columns one after the other, or a
-// plane of one channel or of several.
+// memory of its own, or halves' responses in single precision: a row of columns for each channel, channels of
+// some columns one after the other, or a plane of one channel or of several.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,6 +15,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -31,64 +32,70 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-using Numbers = std::vector<double>;
+template <class Number>
+using VectorOf = std::conditional_t<std::is_same_v<Number, double>, Doubles, Singles>;
 
 // Sums of windows of numbers `columns` apart, or of their squares, as they are asked for: of one number each
 // where they were added before.
+template <class Number>
 struct WindowSums {
-  const double* from;  // of the first window
+  using V = VectorOf<Number>;
+
+  const Number* from;  // of the first window
   int64_t columns;
   int64_t window;
   bool are_squared;
 
   // Up to kSumsAtOnce sums more are written than there are.
-  void put(int64_t begin, int64_t end, double* to) const {
-    are_squared ? add_taps([](Doubles x) ANYDML_INLINE_LAMBDA { return x * x; }, begin, end, to)
-                : add_taps([](Doubles x) ANYDML_INLINE_LAMBDA { return x; }, begin, end, to);
+  void put(int64_t begin, int64_t end, Number* to) const {
+    are_squared ? add_taps([](V x) ANYDML_INLINE_LAMBDA { return x * x; }, begin, end, to)
+                : add_taps([](V x) ANYDML_INLINE_LAMBDA { return x; }, begin, end, to);
   }
 
-  static constexpr int64_t kVectors = 2 * kLanes / kDoubleLanes;
-  static constexpr int64_t kSumsAtOnce = kVectors * kDoubleLanes;
+  static constexpr int64_t kLanesOfV = sizeof(V) / sizeof(Number);
+  static constexpr int64_t kVectors = 2 * kLanes / kLanesOfV;
+  static constexpr int64_t kSumsAtOnce = kVectors * kLanesOfV;
 
  private:
   template <class Function>
-  ANYDML_INLINE void add_taps(const Function& function, int64_t begin, int64_t end, double* to) const {
+  ANYDML_INLINE void add_taps(const Function& function, int64_t begin, int64_t end, Number* to) const {
     for (int64_t i = begin; i < end; i += kSumsAtOnce, to += kSumsAtOnce) {
-      const double* at = from + i;
-      Doubles sums[kVectors]{};
+      const Number* at = from + i;
+      V sums[kVectors]{};
       for (int64_t k = 0; k < window; ++k, at += columns) {
         ANYDML_UNROLL(16)
         for (int64_t v = 0; v < kVectors; ++v) {
-          Doubles x;
-          std::memcpy(&x, at + v * kDoubleLanes, sizeof(x));
+          V x;
+          std::memcpy(&x, at + v * kLanesOfV, sizeof(x));
           sums[v] = sums[v] + function(x);
         }
       }
       // One by one, as all would go through memory.
       ANYDML_UNROLL(16)
-      for (int64_t v = 0; v < kVectors; ++v) std::memcpy(to + v * kDoubleLanes, &sums[v], sizeof(Doubles));
+      for (int64_t v = 0; v < kVectors; ++v) std::memcpy(to + v * kLanesOfV, &sums[v], sizeof(V));
     }
   }
 };
 
 // The sums of rows of `columns` numbers each from `before` each to `after`; there are zeros around all rows.
-WindowSums sums_around(const double* numbers, bool of_squares, int64_t all, int64_t columns, int64_t before,
-                       int64_t after, std::array<Numbers, 2>& room) {
+template <class Number>
+WindowSums<Number> sums_around(const Number* numbers, bool of_squares, int64_t all, int64_t columns,
+                               int64_t before, int64_t after, std::array<std::vector<Number>, 2>& room) {
   constexpr int64_t kFew = 8;
   const int64_t window = before + 1 + after;
   const int64_t first = before * columns;
   if (window < kFew) return {numbers - first, columns, window, of_squares};
   const int64_t padded = first + all + after * columns;
   room[0].resize(static_cast<size_t>(padded));
-  double* const sums = room[0].data();
+  Number* const sums = room[0].data();
   numbers -= first;
   for (int64_t i = 0; i < padded; ++i) sums[i] = of_squares ? numbers[i] * numbers[i] : numbers[i];
-  room[1].assign(static_cast<size_t>(all + WindowSums::kSumsAtOnce), 0.0);
-  double* const rows = room[1].data();
+  room[1].assign(static_cast<size_t>(all + WindowSums<Number>::kSumsAtOnce), Number{0});
+  Number* const rows = room[1].data();
   int64_t done = 0;
   for (int64_t length = 1; done < window; length *= 2) {
     if ((window & length) != 0) {
-      const double* const from = sums + done * columns;
+      const Number* const from = sums + done * columns;
       for (int64_t i = 0; i < all; ++i) rows[i] += from[i];
       done += length;
     }
@@ -109,6 +116,28 @@ struct LocalResponse {
   double bias;
 };
 
+// Runs of elements as numbers and back: of halves as singles, or of any as doubles.
+template <class Number>
+struct Runs {
+  Load load = nullptr;
+  Store store = nullptr;
+
+  explicit Runs(const Request& request)
+      : load(load_of(tensor(request.inputs, 0).type)), store(store_of(tensor(request.outputs, 0).type)) {}
+};
+template <>
+struct Runs<float> {
+  explicit Runs(const Request&) {}
+
+  static void load(const std::byte* from, int64_t step, int64_t count, float* to) {
+    load_halves(from, step, count, to);
+  }
+  static void store(const float* from, int64_t count, std::byte* to, int64_t step) {
+    store_halves(from, count, to, step);
+  }
+};
+
+template <class Number>
 class LocalResponsePlan final : public Plan {
  public:
   LocalResponsePlan(const Request& request, LocalResponse shape, bool is_gradient)
@@ -117,8 +146,7 @@ class LocalResponsePlan final : public Plan {
         shape_(shape),
         is_gradient_(is_gradient),
         inputs_(request.inputs.size()),
-        load_(load_of(tensor(request.inputs, 0).type)),
-        store_(store_of(tensor(request.outputs, 0).type)) {
+        runs_(request) {
     const std::vector<bool> none(4, false);
     std::vector<Axis> axes = axes_of(request.inputs, request.outputs, none);
     for (const Axis& axis : axes) work_ *= axis.size;
@@ -191,6 +219,9 @@ class LocalResponsePlan final : public Plan {
   }
 
  private:
+  using Numbers = std::vector<Number>;
+  using Sums = WindowSums<Number>;
+
   // Numbers of a block, of which there are fewer where they need no long rows to be read in; and elements of
   // a plane up to which several are in one.
   static constexpr int64_t kBlock = 1 << 13;
@@ -224,7 +255,7 @@ class LocalResponsePlan final : public Plan {
     int64_t padding = 0;  // zeros before the first number, and behind the last one
   };
 
-  static double* inside(Numbers& numbers, const Block& block) { return numbers.data() + block.padding; }
+  static Number* inside(Numbers& numbers, const Block& block) { return numbers.data() + block.padding; }
 
   void set(Level level, const Axis& axis, bool slides) {
     Dim dim{axis, slides};
@@ -279,12 +310,12 @@ class LocalResponsePlan final : public Plan {
 
   // Rows of blocks lie far apart where channels do, beyond what a processor fetches ahead by itself: those of
   // the next block, and of the output, are asked for while there is something to compute.
-  void load_block(const std::byte* from, size_t tensor, const Block& block, double* to) const {
+  void load_block(const std::byte* from, size_t tensor, const Block& block, Number* to) const {
     const int64_t step = dims_[kInner].axis.steps[tensor];
     const int64_t width = blocked_ == kInner ? std::abs(step) * block.size[kInner] : 0;
     for_runs(block, tensor, [&](int64_t offset, int64_t i, int64_t count) {
       fetch<0>(from + offset + width, width);
-      load_(from + offset, step, count, to + i);
+      runs_.load(from + offset, step, count, to + i);
     });
   }
   void fetch_output(const std::byte* to, const Block& block) const {
@@ -301,15 +332,15 @@ class LocalResponsePlan final : public Plan {
 
   void store_block(Block& block, std::byte* to) const {
     // Gradients are not written over those numbers whose sums they are made of.
-    const double* const from = is_gradient_ ? block.s.data() : inside(block.around, block);
+    const Number* const from = is_gradient_ ? block.s.data() : inside(block.around, block);
     for_runs(block, inputs_, [&](int64_t offset, int64_t i, int64_t count) {
-      store_(from + i, count, to + offset, dims_[kInner].axis.steps[inputs_]);
+      runs_.store(from + i, count, to + offset, dims_[kInner].axis.steps[inputs_]);
     });
   }
 
   // Sums along the rows of a dimension and then the next outer one; of windows turned around, too.
-  WindowSums sums_of(const double* numbers, bool of_squares, bool is_turned, Block& block) const {
-    const auto along = [&](size_t d, const double* from, bool squares) {
+  Sums sums_of(const Number* numbers, bool of_squares, bool is_turned, Block& block) const {
+    const auto along = [&](size_t d, const Number* from, bool squares) {
       const Dim& dim = dims_[d];
       const int64_t before = is_turned ? dim.after : dim.before;
       const int64_t after = is_turned ? dim.before : dim.after;
@@ -317,24 +348,24 @@ class LocalResponsePlan final : public Plan {
     };
     size_t d = dims_.size() - 1;
     while (!dims_[d].slides) --d;
-    const WindowSums sums = along(d, numbers, of_squares);
+    const Sums sums = along(d, numbers, of_squares);
     while (d-- > 0) {
       if (!dims_[d].slides) continue;
-      double* const between = inside(block.between, block);
+      Number* const between = inside(block.between, block);
       sums.put(0, block.count, between);
-      std::fill_n(between + block.count, WindowSums::kSumsAtOnce, 0.0);
+      std::fill_n(between + block.count, Sums::kSumsAtOnce, Number{0});
       return along(d, between, false);
     }
     return sums;
   }
 
-  void clear_gaps(double* numbers, const Block& block) const {
-    std::fill_n(numbers + block.count, WindowSums::kSumsAtOnce, 0.0);
+  void clear_gaps(Number* numbers, const Block& block) const {
+    std::fill_n(numbers + block.count, Sums::kSumsAtOnce, Number{0});
     for (size_t d = 0; d < dims_.size(); ++d) {
       const int64_t size = block.size[d] * block.pitch[d];
       const int64_t gap = dims_[d].gap * block.pitch[d];
       if (gap == 0) continue;
-      for (int64_t i = size; i < block.count; i += size + gap) std::fill_n(numbers + i, gap, 0.0);
+      for (int64_t i = size; i < block.count; i += size + gap) std::fill_n(numbers + i, gap, Number{0});
     }
   }
 
@@ -342,35 +373,41 @@ class LocalResponsePlan final : public Plan {
   // dx = dy / s^Beta - 2 * factor * Beta * x * sum of dy * x / s^(Beta + 1)
   void compute(Block& block) const {
     const int64_t count = block.count;
-    const double* const x = inside(block.in[0], block);
-    double* const s = block.s.data();
-    double* const y = inside(block.around, block);
+    const Number* const x = inside(block.in[0], block);
+    Number* const s = block.s.data();
+    Number* const y = inside(block.around, block);
     const auto for_pieces = [&](const auto& body) {
       for (int64_t i = 0; i < count; i += kRun) body(i, std::min(count, i + kRun));
     };
+    const auto bias = static_cast<Number>(shape_.bias);
+    const auto factor = static_cast<Number>(shape_.factor);
     const bool are_normal = shape_.bias >= std::numeric_limits<float>::min() && shape_.factor >= 0;
-    const WindowSums squares = sums_of(x, true, false, block);
+    const Sums squares = sums_of(x, true, false, block);
     for_pieces([&](int64_t begin, int64_t end) {
-      double* const piece = is_gradient_ ? s + begin : s;
+      Number* const piece = is_gradient_ ? s + begin : s;
       const int64_t size = end - begin;
       squares.put(begin, end, piece);
-      for (int64_t i = 0; i < size; ++i) piece[i] = shape_.bias + shape_.factor * piece[i];
+      for (int64_t i = 0; i < size; ++i) piece[i] = bias + factor * piece[i];
       if (is_gradient_) {
-        raise(piece, size, -shape_.beta, are_normal, y + begin);
-        const double* const dy = inside(block.in[1], block) + begin;
+        if constexpr (std::is_same_v<Number, double>) raise(piece, size, -shape_.beta, are_normal, y + begin);
+        const Number* const dy = inside(block.in[1], block) + begin;
         for (int64_t i = 0; i < size; ++i) y[begin + i] = dy[i] * x[begin + i] * y[begin + i];
       } else {
-        raise(piece, size, -shape_.beta, are_normal, nullptr);
+        if constexpr (std::is_same_v<Number, float>) {
+          raise_singles_by_inverse(piece, size, static_cast<uint32_t>(4 * shape_.beta));
+        } else {
+          raise(piece, size, -shape_.beta, are_normal, nullptr);
+        }
         for (int64_t i = 0; i < size; ++i) y[begin + i] = x[begin + i] * piece[i];
       }
     });
     if (!is_gradient_) return;
     clear_gaps(y, block);
-    const WindowSums sums = sums_of(y, false, true, block);
-    const double* const dy = inside(block.in[1], block);
-    const double twice = 2 * shape_.factor * shape_.beta;
+    const Sums sums = sums_of(y, false, true, block);
+    const Number* const dy = inside(block.in[1], block);
+    const auto twice = static_cast<Number>(2 * shape_.factor * shape_.beta);
     for_pieces([&](int64_t begin, int64_t end) {
-      alignas(64) double sum[kRun];
+      alignas(64) Number sum[kRun];
       sums.put(begin, end, sum);
       for (int64_t i = begin; i < end; ++i) s[i] = dy[i] * s[i] - twice * x[i] * sum[i - begin];
     });
@@ -379,8 +416,7 @@ class LocalResponsePlan final : public Plan {
   LocalResponse shape_;
   bool is_gradient_;
   size_t inputs_;
-  Load load_;
-  Store store_;
+  Runs<Number> runs_;
   int64_t work_ = kLocalWork;
   std::array<Dim, 3> dims_;
   size_t blocked_ = kOuter;
@@ -389,6 +425,15 @@ class LocalResponsePlan final : public Plan {
   std::vector<Axis> around_;
   int64_t blocks_ = 1;
 };
+
+// Whether responses of halves are within single precision, and powers those that it has: what is raised is
+// then between 2^-7 and 2^100, or not finite, as squares are below 2^32.
+bool are_singles_enough(const LocalResponse& shape) {
+  const double quarters = 4 * shape.beta;
+  const bool has_power = 0 <= quarters && quarters < 64 && std::floor(quarters) == quarters;
+  return has_power && 0x1p-7 <= shape.bias && shape.bias <= 0x1p60 && 0 <= shape.factor &&
+         shape.factor <= 0x1p30;
+}
 
 std::unique_ptr<Plan> local_response(const Request& request, bool is_gradient, std::string& reason) {
   const DataType type = tensor(request.outputs, 0).type;
@@ -404,7 +449,10 @@ std::unique_ptr<Plan> local_response(const Request& request, bool is_gradient, s
                             attributes.real("Alpha") / static_cast<double>(size),
                             attributes.real("Beta"),
                             attributes.real("Bias")};
-  return std::make_unique<LocalResponsePlan>(request, shape, is_gradient);
+  if (!is_gradient && type == DataType::kFloat16 && request.inputs[0].type == type &&
+      are_singles_enough(shape))
+    return std::make_unique<LocalResponsePlan<float>>(request, shape, is_gradient);
+  return std::make_unique<LocalResponsePlan<double>>(request, shape, is_gradient);
 }
 
 }  // namespace

@@ -29,19 +29,21 @@ ANYDML_INLINE Doubles power_by_roots(Doubles x, double e, uint32_t quarters) {
   return e < 0 ? 1.0 / power : power;
 }
 
+// x^(-1/4) within 2^-18: an estimate by the exponent, whose r = 1 - x * y^4 is below 1/8, and
+// y * (1 - r)^(-1/4) as a polynomial.
+ANYDML_INLINE Singles estimated_inverse_fourth_root(Singles x) {
+  const auto y = bits_as<Singles>(uint32_t{0x4f581062} - (bits_as<SingleBits>(x) >> 2));
+  const Singles square = y * y;
+  const Singles r = multiply_add(-x * square, square, singles(1.0F));
+  const Singles upper = multiply_add(r, singles(0.11913767F), singles(0.15771693F));
+  return y * multiply_add(r, multiply_add(r, upper, singles(0.24999057F)), singles(0.9999972F));
+}
+
 // x^(-1/4) of numbers that are normal ones of single precision, within some units of the last place, without
-// roots or quotients: an estimate by the exponent, whose r = 1 - x * y^4 is below 1/8, and twice
-// y * (1 - r)^(-1/4) as a polynomial, of which the first is of single precision.
+// roots or quotients: that estimate, and y * (1 - r)^(-1/4) as a polynomial once more.
 ANYDML_INLINE Wide inverse_fourth_root(const Wide& x) {
   const Sixteen estimate = each_part(
-      [](Singles v) ANYDML_INLINE_LAMBDA {
-        const auto y = bits_as<Singles>(uint32_t{0x4f581062} - (bits_as<SingleBits>(v) >> 2));
-        const Singles square = y * y;
-        const Singles r = multiply_add(-v * square, square, singles(1.0F));
-        const Singles upper = multiply_add(r, singles(0.11913767F), singles(0.15771693F));
-        return y * multiply_add(r, multiply_add(r, upper, singles(0.24999057F)), singles(0.9999972F));
-      },
-      as_sixteen(x));
+      [](Singles v) ANYDML_INLINE_LAMBDA { return estimated_inverse_fourth_root(v); }, as_sixteen(x));
   return each_of(
       [](Doubles v, Doubles y) ANYDML_INLINE_LAMBDA {
         const Doubles square = y * y;
@@ -51,21 +53,55 @@ ANYDML_INLINE Wide inverse_fourth_root(const Wide& x) {
       x, as_wide(estimate));
 }
 
+// Of singles, whose r needs its first term alone.
+ANYDML_INLINE Sixteen inverse_fourth_root(const Sixteen& x) {
+  return each_part(
+      [](Singles v) ANYDML_INLINE_LAMBDA {
+        const Singles y = estimated_inverse_fourth_root(v);
+        const Singles square = y * y;
+        const Singles r = multiply_add(-v * square, square, singles(1.0F));
+        return multiply_add(y * singles(0.25F), r, y);
+      },
+      x);
+}
+
+// x^(-quarters / 4), of an x's fourth root's inverse.
+template <class Numbers>
+ANYDML_INLINE Numbers power_of_inverse(const Numbers& root, const Numbers& one, uint32_t quarters) {
+  const Numbers square = root * root;
+  Numbers power = (quarters & 1) != 0 ? root : one;
+  if ((quarters & 2) != 0) power = power * square;
+  Numbers x = square * square;
+  for (uint32_t n = quarters >> 2; n != 0; n >>= 1) {
+    if ((n & 1) != 0) power = power * x;
+    x = x * x;
+  }
+  return power;
+}
+
+// x^(-quarters / 4) in the place of each x, singles from 2^-7 on; 0 of infinity. Up to 15 numbers behind the
+// last one change too.
+inline void raise_singles_by_inverse(float* run, int64_t count, uint32_t quarters) {
+  constexpr float kMost = 0x1p120F;
+  for (int64_t i = 0; i < count; i += kLanes) {
+    auto* const at = reinterpret_cast<std::byte*>(run + i);
+    const Sixteen x = load_sixteen<float>(at);
+    const Sixteen power = power_of_inverse(inverse_fourth_root(x), sixteen(1), quarters);
+    const auto finite = [&](Singles v, Singles y)
+                            ANYDML_INLINE_LAMBDA { return v > kMost && quarters != 0 ? Singles{} : y; };
+    store_sixteen<float>(at, each_part(finite, x, power));
+  }
+}
+
 // x^(-quarters / 4) in the place of each x, and of that divided by x where it is wanted.
 inline void raise_by_inverse(double* run, int64_t count, uint32_t quarters, double* less) {
   for (int64_t i = 0; i < count; i += kLanes) {
     const Wide root = inverse_fourth_root(wide_at(run + i));
-    const Wide square = root * root;
-    Wide power = (quarters & 1) != 0 ? root : broadcast_wide(1);
-    if ((quarters & 2) != 0) power = power * square;
-    const Wide inverse = square * square;
-    Wide x = inverse;
-    for (uint32_t n = quarters >> 2; n != 0; n >>= 1) {
-      if ((n & 1) != 0) power = power * x;
-      x = x * x;
-    }
+    const Wide power = power_of_inverse(root, broadcast_wide(1), quarters);
     put_wide(run + i, power);
-    if (less != nullptr) put_wide(less + i, power * inverse);
+    if (less == nullptr) continue;
+    const Wide square = root * root;
+    put_wide(less + i, power * (square * square));
   }
 }
 

@@ -42,6 +42,9 @@ ANYDML_INLINE Sixteen each_part(const Function& function, const Operands&... ope
   for (int64_t p = 0; p < kSingleParts; ++p) y.parts[p] = function(operands.parts[p]...);
   return y;
 }
+ANYDML_INLINE Sixteen operator*(const Sixteen& a, const Sixteen& b) {
+  return each_part([](Singles x, Singles y) ANYDML_INLINE_LAMBDA { return x * y; }, a, b);
+}
 ANYDML_INLINE Sixteen sixteen(float value) {
   return each_part([&](Singles x) ANYDML_INLINE_LAMBDA { return x + value; }, Sixteen{});
 }
