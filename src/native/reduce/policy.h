@@ -199,10 +199,14 @@ inline int64_t batch_of(const ReduceProblem& problem) {
   // Short segments of lines lie between each other.
   const int64_t segment = problem.geometry.rows.size * problem.element_size;
   const bool has_segments = !problem.geometry.outer.empty() && segment < tuning::kShortSegmentBytes;
-  if (has_segments || problem.bytes() < kParallelFrom) return tuning::kBatchLines;
   const int64_t line = problem.reduced_rows() * problem.element_size;
+  const int64_t most = problem.is_exact
+                           ? std::clamp<int64_t>(tuning::kBatchBytes / line, 1, tuning::kBatchLines)
+                           : tuning::kBatchLines;
+  if (has_segments) return tuning::kBatchLines;
+  if (problem.bytes() < kParallelFrom) return most;
   const int64_t lines = std::max(problem.outputs() / tuning::kChunkedBelow, tuning::kChunkBytes / line);
-  return std::clamp<int64_t>(lines, 1, tuning::kBatchLines);
+  return std::clamp<int64_t>(lines, 1, most);
 }
 
 // A reduction with few outputs is cut into chunks. Their size depends on sizes alone, and so does the order

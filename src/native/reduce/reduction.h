@@ -115,9 +115,14 @@ class ReducePlan::Reduction {
     }
     const int64_t least = std::max(tuning::kStripLeastBytes / plan_.item_, tuning::kLeastBytes);
     const int64_t others = plan_.planes_ * plan_.chunks_;
-    const int64_t strips = std::max<int64_t>(1, (threads_ + others - 1) / others);
-    const int64_t even = (columns / strips + least - 1) / least * least;
-    return std::min({columns, std::max(even, least), accumulates_.strip_columns()});
+    const int64_t most = accumulates_.strip_columns();
+    // As many for every thread.
+    const int64_t wanted = threads_ == 1 ? 1 : tuning::kThreadStrips * threads_;
+    const int64_t each = (wanted + others - 1) / others;
+    const int64_t strips = (columns + each * most - 1) / (each * most) * each;
+    constexpr int64_t kUnit = tuning::kLeastBytes;
+    const int64_t even = ((columns + strips - 1) / strips + kUnit - 1) / kUnit * kUnit;
+    return std::min({columns, std::max(even, least), most});
   }
 
   template <class Body>
