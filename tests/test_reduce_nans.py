@@ -11,7 +11,15 @@ from anydml import ReduceFunction
 pytestmark = pytest.mark.native
 
 FUNCTIONS = ("SUM", "AVERAGE", "L1", "L2", "SUM_SQUARE", "MULTIPLY", "LOG_SUM", "LOG_SUM_EXP", "MAX", "MIN")
-GEOMETRIES = [((70, 61, 17), 1), ((300, 5), 1), ((4099, 3), 0), ((37, 1021), 1), ((33, 700), 0), ((9, 40000), 1)]
+GEOMETRIES = [
+    ((70, 61, 17), 1),
+    ((90, 7, 5), 1),
+    ((300, 5), 1),
+    ((4099, 3), 0),
+    ((37, 1021), 1),
+    ((33, 700), 0),
+    ((9, 40000), 1),
+]
 
 
 def bits_of(x: np.ndarray) -> np.ndarray:

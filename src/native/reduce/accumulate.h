@@ -48,6 +48,8 @@ ANYDML_INLINE typename Op::V load_elements(const std::byte* from) {
   using A = typename Op::Number;
   if constexpr (sizeof(typename Op::V) == sizeof(Wide<A>)) {
     return load_wide_lanes<T, A>(from);
+  } else if constexpr (std::is_same_v<T, A>) {
+    return load_lanes_at<typename Op::V>(from);
   } else {
     return load_lanes<T, A>(from);
   }
@@ -198,6 +200,74 @@ ANYDML_INLINE typename Op::V load_first_elements(const std::byte* from, int64_t 
   std::memcpy(elements, identities, kBytes);
   std::memcpy(elements, from, static_cast<size_t>(count) * sizeof(T));
   return load_elements<Op>(elements);
+}
+
+// Calls body(place, from, left) for each vector of columns of so many planes at a time, the last vector of a
+// plane first: what is stored behind its columns is stored over by the next plane. Where elements of others
+// are behind those of a vector, which may be read, `left` is a vector's lanes.
+template <class Op, class Body>
+ANYDML_INLINE void for_each_plane(const Planes& planes, const Body& body) {
+  constexpr int64_t kLanes = sizeof(typename Op::V) / sizeof(typename Op::Number);
+  constexpr int64_t kSize = sizeof(typename Op::Element);
+  const int64_t followed = planes.followed_by(kLanes * kSize);
+  const int64_t bytes = planes.rows * planes.row_step;
+  const std::byte* plane = planes.from;
+  const auto next = [&]<int kCount>(std::integral_constant<int, kCount> count, int64_t p, bool is_followed) {
+    for (int64_t b = 0; b < kCount * bytes; b += kLine) prefetch_line(plane + b + kPrefetchDistance);
+    for (int64_t i = (planes.columns - 1) / kLanes * kLanes; i >= 0; i -= kLanes) {
+      const int64_t left = is_followed ? kLanes : std::min(kLanes, planes.columns - i);
+      body(count, p * planes.columns + i, plane + i * kSize, left);
+    }
+    plane += kCount * planes.step;
+  };
+  int64_t p = 0;
+  for (; p + tuning::kPlanesAtOnce <= followed; p += tuning::kPlanesAtOnce) {
+    next(std::integral_constant<int, tuning::kPlanesAtOnce>{}, p, true);
+  }
+  for (; p < planes.count; ++p) next(std::integral_constant<int, 1>{}, p, p < followed);
+}
+
+template <class Op>
+ANYDML_NOINLINE void reduce_planes(const ReduceParameters& parameters, const Strip& strip,
+                                   const Planes& planes) {
+  using V = typename Op::V;
+  using S = typename Op::template State<V>;
+  constexpr int64_t kLanes = sizeof(V) / sizeof(typename Op::Number);
+  const V mask = mask_of<Op>(parameters);
+  alignas(64) std::byte identities[kLanes * sizeof(typename Op::Element)];
+  fill<Op>(parameters, identities, kLanes);
+  const S start = Op::spread(Op::template load<typename Op::Number>(strip, 0));
+  const int64_t step = planes.step;
+  for_each_plane<Op>(planes, [&]<int kCount>(std::integral_constant<int, kCount>, int64_t place,
+                                             const std::byte* from, int64_t left) {
+    S states[kCount];
+    ANYDML_UNROLL(16)
+    for (int k = 0; k < kCount; ++k) states[k] = start;
+    const auto add_rows = [&](int64_t rows, const auto& load) {
+      for (int64_t r = 0; r < rows; ++r, from += planes.row_step) {
+        ANYDML_UNROLL(16)
+        for (int k = 0; k < kCount; ++k) join<Op>(states[k], load(from + k * step), mask);
+      }
+    };
+    const auto add_all = [&](const auto& load) {
+      if constexpr (Op::kSettledAfter == 0) {
+        add_rows(planes.rows, load);
+      } else {
+        for (int64_t r = 0; r < planes.rows; r += Op::kSettledAfter) {
+          add_rows(std::min<int64_t>(Op::kSettledAfter, planes.rows - r), load);
+          settle_where_away<Op, kCount>(states);
+        }
+      }
+    };
+    const auto all = [](const std::byte* at) { return load_elements<Op>(at); };
+    if (kCount > 1 || left == kLanes) {
+      add_all(all);
+    } else {
+      add_all([&](const std::byte* at) { return load_first_elements<Op>(at, left, identities); });
+    }
+    ANYDML_UNROLL(16)
+    for (int k = 0; k < kCount; ++k) Op::store(strip, place + k * planes.columns, states[k]);
+  });
 }
 
 // The numbers of all lanes, put together in halves.

@@ -20,7 +20,8 @@ struct ReduceGeometry {
   Loop columns{1, 0, 0};
   std::vector<Loop> outer;  // reduced
   Loop rows{1, 0, 0};
-  Loop cells{1, 0, 0};  // kept, between the rows, where columns lie further apart
+  Loop cells{1, 0, 0};   // kept, between the rows, where columns lie further apart
+  Loop beside{1, 0, 0};  // kept, planes whose columns have their accumulators behind each other
 };
 
 inline int64_t count_of(const std::vector<Loop>& loops) {

@@ -244,6 +244,52 @@ void accumulate_indices(const ReduceParameters& parameters, const Strip& strip, 
   }
 }
 
+// The largest and their indices, of planes.
+template <class Op>
+ANYDML_NOINLINE void index_planes(const ReduceParameters& parameters, const Strip& strip,
+                                  const Planes& planes) {
+  using A = typename Op::Number;
+  using V = typename Op::V;
+  using Index = std::make_unsigned_t<SignedOf<A>>;
+  constexpr int64_t kLanes = sizeof(V) / sizeof(A);
+  using I = Lanes<Index, kLanes>;
+  constexpr int64_t kNumber = sizeof(A);
+  const V mask = mask_of<Op>(parameters);
+  alignas(64) std::byte identities[kLanes * sizeof(typename Op::Element)];
+  fill<Op>(parameters, identities, kLanes);
+  const int64_t step = planes.step;
+  for_each_plane<Op>(planes, [&]<int kCount>(std::integral_constant<int, kCount>, int64_t place,
+                                             const std::byte* from, int64_t left) {
+    V best[kCount];
+    I index[kCount];
+    ANYDML_UNROLL(16)
+    for (int k = 0; k < kCount; ++k) {
+      best[k] = V{} + Op::kLeast;
+      index[k] = I{};
+    }
+    const auto take_rows = [&](const auto& load) {
+      I row{};
+      for (int64_t r = 0; r < planes.rows; ++r, from += planes.row_step) {
+        ANYDML_UNROLL(16)
+        for (int k = 0; k < kCount; ++k) {
+          take_larger<A>(Op::key(load(from + k * step), mask), row, best[k], index[k]);
+        }
+        row = row + 1;
+      }
+    };
+    if (kCount > 1 || left == kLanes) {
+      take_rows([](const std::byte* at) { return load_elements<Op>(at); });
+    } else {
+      take_rows([&](const std::byte* at) { return load_first_elements<Op>(at, left, identities); });
+    }
+    ANYDML_UNROLL(16)
+    for (int k = 0; k < kCount; ++k) {
+      store_lanes_at(strip.recent[0] + (place + k * planes.columns) * kNumber, best[k]);
+      store_lanes_at(strip.recent[1] + (place + k * planes.columns) * kNumber, index[k]);
+    }
+  });
+}
+
 // Of equal elements the one with the lower index wins, as rows come in any order. Without branches, of which
 // a processor would mistake every second.
 template <class A>

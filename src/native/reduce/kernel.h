@@ -55,6 +55,21 @@ struct Lines {
   int64_t segment_step;
 };
 
+// Planes of a few adjacent columns each, whose accumulators follow each other.
+struct Planes {
+  const std::byte* from;
+  int64_t count;
+  int64_t step;
+  int64_t rows;
+  int64_t row_step;
+  int64_t columns;
+
+  // Those behind which there are so many bytes, which may be read.
+  int64_t followed_by(int64_t bytes) const {
+    return step <= 0 ? 0 : std::max<int64_t>(0, count - (bytes + step - 1) / step);
+  }
+};
+
 struct ReduceKernel {
   int64_t element_size;
   int64_t sizes[3];  // of the numbers of an accumulator; 0 for arrays that it does not have
@@ -65,6 +80,10 @@ struct ReduceKernel {
   void (*fill)(const ReduceParameters& parameters, std::byte* to, int64_t count);
   void (*accumulate)(const ReduceParameters& parameters, const Strip& strip, const Rows& rows);
   int64_t rows_at_once = tuning::kRowsAtOnce;  // that are best combined with a strip
+  // Sets the accumulators of planes to what their rows come to; those of indices to the numbers of rows, of
+  // which there are most_rows at most.
+  void (*reduce_planes)(const ReduceParameters& parameters, const Strip& strip,
+                        const Planes& planes) = nullptr;
   // Sets the accumulators of lines, which have been started, to what their elements come to.
   void (*reduce_lines)(const ReduceParameters& parameters, const Strip& strip, const Lines& lines) = nullptr;
   void (*combine)(const Strip& strip, const Strip& other, int64_t columns);

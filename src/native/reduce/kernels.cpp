@@ -17,6 +17,26 @@ namespace {
 
 using FinishFunction = void (*)(const ReduceParameters&, const Strip&, int64_t, std::byte*, int64_t);
 
+using PlanesFunction = void (*)(const ReduceParameters&, const Strip&, const Planes&);
+
+// Rows that fit vectors of 16 bytes are not read in longer ones.
+template <class Op, PlanesFunction kWide, PlanesFunction kNarrow>
+void by_width(const ReduceParameters& parameters, const Strip& strip, const Planes& planes) {
+  constexpr int64_t kLanes = sizeof(typename Op::Narrow::V) / sizeof(typename Op::Number);
+  (planes.columns <= kLanes ? kNarrow : kWide)(parameters, strip, planes);
+}
+
+template <class Op>
+constexpr PlanesFunction planes_of() {
+  if constexpr (Op::kSizes[2] != 0) {
+    return nullptr;
+  } else if constexpr (requires { typename Op::Narrow; }) {
+    return by_width<Op, reduce_planes<Op>, reduce_planes<typename Op::Narrow>>;
+  } else {
+    return reduce_planes<Op>;
+  }
+}
+
 template <class Op>
 constexpr ReduceKernel kernel_of(FinishFunction finish) {
   return {.element_size = sizeof(typename Op::Element),
@@ -25,6 +45,7 @@ constexpr ReduceKernel kernel_of(FinishFunction finish) {
           .fill = fill<Op>,
           .accumulate = accumulate<Op>,
           .rows_at_once = Op::kSettledAfter == 0 ? tuning::kRowsAtOnce : tuning::kRowsOfProducts,
+          .reduce_planes = planes_of<Op>(),
           .reduce_lines = reduce_lines<Op>,
           .combine = combine<Op>,
           .finish = finish};
@@ -80,6 +101,7 @@ const ReduceKernel* largest_index_of() {
       .start = start_indices<Op>,
       .fill = fill<Op>,
       .accumulate = accumulate_indices<Op>,
+      .reduce_planes = by_width<Op, index_planes<Op>, index_planes<typename Op::Narrow>>,
       .combine = combine_indices<A>,
       .finish = finish_indices,
       .next_least = Op::kHasNan ? next_least<Op> : nullptr,

@@ -2,6 +2,7 @@
 // holds.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +32,11 @@ template <class A>
 inline constexpr int kWideLanes = kWideBytes == 0 ? 1 : kWideBytes / static_cast<int>(sizeof(A));
 template <class A>
 using Wide = Lanes<A, kWideLanes<A>>;
+
+// Lanes of 16 bytes, for rows of no more elements: registers that are wider cross a line of the caches with
+// most of these.
+template <class A>
+using NarrowLanes = Lanes<A, std::min(kWideLanes<A>, 16 / static_cast<int>(sizeof(A)))>;
 
 template <class A>
 using SignedOf = std::conditional_t<
@@ -153,32 +159,35 @@ ANYDML_INLINE V larger(V x, V y) {
 template <class A, class V, class I>
 ANYDML_INLINE void take_larger(V x, I row, V& best, I& index) {
 #if defined(ANYDML_ISA_AVX512)
-  const auto a = (__m512i)x;
-  const auto b = (__m512i)best;
-  const auto i = (__m512i)index;
-  const auto r = (__m512i)row;
-  if constexpr (std::is_same_v<A, float>) {
-    const __mmask16 better = _mm512_cmp_ps_mask((__m512)x, (__m512)best, _CMP_GT_OQ);
-    best = (V)_mm512_mask_mov_epi32(b, better, a);
-    index = (I)_mm512_mask_mov_epi32(i, better, r);
-  } else if constexpr (sizeof(A) == 1) {
-    index = (I)_mm512_mask_mov_epi8(i, _mm512_cmpgt_epi8_mask(a, b), r);
-    best = larger<A>(x, best);
-  } else if constexpr (sizeof(A) == 2) {
-    index = (I)_mm512_mask_mov_epi16(i, _mm512_cmpgt_epi16_mask(a, b), r);
-    best = larger<A>(x, best);
-  } else if constexpr (sizeof(A) == 4) {
-    index = (I)_mm512_mask_mov_epi32(i, _mm512_cmpgt_epi32_mask(a, b), r);
-    best = larger<A>(x, best);
-  } else {
-    index = (I)_mm512_mask_mov_epi64(i, _mm512_cmpgt_epi64_mask(a, b), r);
-    best = larger<A>(x, best);
-  }
-#else
-  const auto better = x > best;
-  index = better ? row : index;
-  best = better ? x : best;
+  if constexpr (sizeof(V) == kWideBytes) {
+    const auto a = (__m512i)x;
+    const auto b = (__m512i)best;
+    const auto i = (__m512i)index;
+    const auto r = (__m512i)row;
+    if constexpr (std::is_same_v<A, float>) {
+      const __mmask16 better = _mm512_cmp_ps_mask((__m512)x, (__m512)best, _CMP_GT_OQ);
+      best = (V)_mm512_mask_mov_epi32(b, better, a);
+      index = (I)_mm512_mask_mov_epi32(i, better, r);
+    } else if constexpr (sizeof(A) == 1) {
+      index = (I)_mm512_mask_mov_epi8(i, _mm512_cmpgt_epi8_mask(a, b), r);
+      best = larger<A>(x, best);
+    } else if constexpr (sizeof(A) == 2) {
+      index = (I)_mm512_mask_mov_epi16(i, _mm512_cmpgt_epi16_mask(a, b), r);
+      best = larger<A>(x, best);
+    } else if constexpr (sizeof(A) == 4) {
+      index = (I)_mm512_mask_mov_epi32(i, _mm512_cmpgt_epi32_mask(a, b), r);
+      best = larger<A>(x, best);
+    } else {
+      index = (I)_mm512_mask_mov_epi64(i, _mm512_cmpgt_epi64_mask(a, b), r);
+      best = larger<A>(x, best);
+    }
+  } else
 #endif
+  {
+    const auto better = x > best;
+    index = better ? row : index;
+    best = better ? x : best;
+  }
 }
 
 // Keeps the larger one in each lane, and of equal ones the lower number.

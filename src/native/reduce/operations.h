@@ -15,11 +15,11 @@
 ANYDML_ISA_BEGIN
 
 // What every accumulator of one number shares.
-template <class T, class A>
+template <class T, class A, class Vector = Wide<A>>
 struct OfOneNumber {
   using Element = T;
   using Number = A;
-  using V = Wide<A>;
+  using V = Vector;
   static constexpr int64_t kRowBytes = tuning::kRowBytes;
   static constexpr int64_t kSizes[3] = {sizeof(A), 0, 0};
 
@@ -91,11 +91,12 @@ struct Sum : OfOneNumber<T, A> {
 };
 
 // The largest number, passing over NaN.
-template <class T, class A>
-struct Largest : OfOneNumber<T, A> {
-  using V = Wide<A>;
+template <class T, class A, class Vector = Wide<A>>
+struct Largest : OfOneNumber<T, A, Vector> {
+  using V = Vector;
   template <class U>
-  using State = typename OfOneNumber<T, A>::template State<U>;
+  using State = typename OfOneNumber<T, A, V>::template State<U>;
+  using Narrow = Largest<T, A, NarrowLanes<A>>;
 
   static constexpr bool kHasNan = std::is_floating_point_v<A>;
   static constexpr A kLeast =
@@ -128,12 +129,13 @@ struct Largest : OfOneNumber<T, A> {
 // The same of FLOAT16, by 16-bit integers in the order of the numbers: sign and magnitude as two's
 // complement, above the lowest ones by so many as there are NaNs of a sign, so that those of either sign are
 // below -inf. -0 is below 0, but where indices are looked for.
-template <bool kHasIndices>
-struct LargestHalf : OfOneNumber<int16_t, int16_t> {
+template <bool kHasIndices, class Vector = Wide<int16_t>>
+struct LargestHalf : OfOneNumber<int16_t, int16_t, Vector> {
   using A = int16_t;
-  using V = Wide<A>;
+  using V = Vector;
   template <class U>
-  using State = typename OfOneNumber<A, A>::template State<U>;
+  using State = typename OfOneNumber<A, A, V>::template State<U>;
+  using Narrow = LargestHalf<kHasIndices, NarrowLanes<A>>;
 
   static constexpr bool kHasNan = true;
   static constexpr A kMagnitude = 0x7fff;

@@ -32,7 +32,8 @@ class ReducePlan final : public Plan {
     planes_ = count_of(geometry_.planes);
     reduced_rows_ = count_of(geometry_.outer) * geometry_.rows.size;
     chunks_ = (reduced_rows_ + policy_.chunk_rows - 1) / policy_.chunk_rows;
-    bytes_ = planes_ * geometry_.cells.size * geometry_.columns.size * reduced_rows_ * item_;
+    bytes_ = planes_ * geometry_.beside.size * geometry_.cells.size * geometry_.columns.size * reduced_rows_ *
+             item_;
     is_in_order_ = indices_are_in_order(geometry_);
     has_numbers_ = counts_rows();
   }
@@ -41,6 +42,7 @@ class ReducePlan final : public Plan {
 
  private:
   bool is_by_rows() const { return policy_.algorithm == ReduceAlgorithm::kRows; }
+  bool is_by_planes() const { return policy_.algorithm == ReduceAlgorithm::kPlanes; }
   bool is_folded() const { return policy_.algorithm == ReduceAlgorithm::kFoldedColumns; }
   // The rows that are accumulated one after the other.
   const Loop& rows() const { return is_folded() ? geometry_.outer[0] : geometry_.rows; }
@@ -51,6 +53,14 @@ class ReducePlan final : public Plan {
     return kernel_.has_indices() && !is_by_rows() && chunks_ == 1 && geometry_.outer.empty() &&
            geometry_.cells.size == 1 && reduced_rows_ <= kernel_.most_rows &&
            (!is_tiled || (policy_.phases == 1 && tile <= tuning::kTileBytes));
+  }
+  // The columns of a plane, and of those beside it.
+  int64_t columns() const { return geometry_.columns.size * geometry_.beside.size; }
+  // Where a column is, from the first one on.
+  int64_t column_at(int64_t i) const {
+    const Loop& columns = geometry_.columns;
+    if (!is_by_planes()) return i * columns.in;
+    return i / columns.size * geometry_.beside.in + i % columns.size * columns.in;
   }
   int64_t out_item() const { return kernel_.has_indices() ? parameters_.index_size : item_; }
 

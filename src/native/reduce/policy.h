@@ -19,7 +19,7 @@
 
 ANYDML_ISA_BEGIN
 
-enum class ReduceAlgorithm { kFoldedColumns, kRows, kColumns, kNarrowColumns, kPackedColumns };
+enum class ReduceAlgorithm { kFoldedColumns, kRows, kPlanes, kColumns, kNarrowColumns, kPackedColumns };
 
 struct ReduceProblem {
   ReduceGeometry geometry;
@@ -28,6 +28,7 @@ struct ReduceProblem {
   int64_t least_number;      // the same of the kernel that has the smallest ones
   int64_t strip_columns;     // at most
   int64_t transposed_bytes;  // at most, of a line
+  int64_t most_rows;         // that have numbers where there are indices, else any
   bool is_exact;             // whether no order of combining changes a result
   bool has_exponentials;     // whose accumulators begin with what a line has of its own
 
@@ -54,6 +55,15 @@ struct ReduceProblem {
     const bool fills_vectors = g.columns.size % (row_lanes() / 4) == 0;
     return is_packed && !fills_vectors && g.columns.size < 2 * row_lanes() &&
            g.rows.size >= tuning::kNarrowGroups * filling_rows() && !has_cells();
+  }
+  // The place of planes of few columns that follow each other in the output, or the number of all.
+  size_t planes_beside() const {
+    const ReduceGeometry& g = geometry;
+    const auto is_beside = [&](const Loop& plane) {
+      return plane.size >= tuning::kFewLines && plane.out == g.columns.size * g.columns.out &&
+             plane.in >= g.rows.size * std::abs(g.rows.in);
+    };
+    return static_cast<size_t>(std::ranges::find_if(g.planes, is_beside) - g.planes.begin());
   }
   bool has_adjacent_columns() const { return geometry.columns.in == element_size; }
   size_t longest_plane() const {
@@ -95,7 +105,9 @@ struct ReduceProblem {
     return problem;
   }
 
-  int64_t outputs() const { return count_of(geometry.planes) * geometry.cells.size * geometry.columns.size; }
+  int64_t outputs() const {
+    return count_of(geometry.planes) * geometry.beside.size * geometry.cells.size * geometry.columns.size;
+  }
   int64_t reduced_rows() const { return count_of(geometry.outer) * geometry.rows.size; }
   int64_t bytes() const { return outputs() * reduced_rows() * element_size; }
 };
@@ -131,6 +143,18 @@ inline constexpr Candidate<ReduceAlgorithm, ReduceProblem> kReduceCandidates[] =
        const Loop rows = p.geometry.rows;
        if (std::abs(rows.in) != p.element_size && rows.size != 1) return "what is reduced is not adjacent";
        return p.has_short_lines() ? "short rows" : "";
+     }},
+    {ReduceAlgorithm::kPlanes, "planes",
+     [](const ReduceProblem& p) -> std::string {
+       const ReduceGeometry& g = p.geometry;
+       if (!p.has_adjacent_columns()) return "what is kept is not adjacent";
+       if (g.columns.size * p.number_size > tuning::kPlaneBytes) return "many columns";
+       if (g.columns.size * p.element_size <= tuning::kCellBytes && p.has_cells()) return "cells";
+       if (p.has_exponentials) return "exponentials";
+       if (!g.outer.empty() || g.rows.size > p.most_rows) return "many rows";
+       const bool fills_vectors = g.columns.size >= p.least_lanes() || p.is_narrow();
+       if (g.rows.size > tuning::kPlaneRows && fills_vectors) return "many rows";
+       return p.planes_beside() == g.planes.size() ? "few planes" : "";
      }},
     {ReduceAlgorithm::kColumns, "columns",
      [](const ReduceProblem& p) -> std::string {
@@ -175,10 +199,14 @@ inline int64_t batch_of(const ReduceProblem& problem) {
   // Short segments of lines lie between each other.
   const int64_t segment = problem.geometry.rows.size * problem.element_size;
   const bool has_segments = !problem.geometry.outer.empty() && segment < tuning::kShortSegmentBytes;
-  if (has_segments || problem.bytes() < kParallelFrom) return tuning::kBatchLines;
   const int64_t line = problem.reduced_rows() * problem.element_size;
+  const int64_t most = problem.is_exact
+                           ? std::clamp<int64_t>(tuning::kBatchBytes / line, 1, tuning::kBatchLines)
+                           : tuning::kBatchLines;
+  if (has_segments) return tuning::kBatchLines;
+  if (problem.bytes() < kParallelFrom) return most;
   const int64_t lines = std::max(problem.outputs() / tuning::kChunkedBelow, tuning::kChunkBytes / line);
-  return std::clamp<int64_t>(lines, 1, tuning::kBatchLines);
+  return std::clamp<int64_t>(lines, 1, most);
 }
 
 // A reduction with few outputs is cut into chunks. Their size depends on sizes alone, and so does the order
@@ -215,6 +243,9 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, ReduceAlgorithm algor
 inline ReducePolicy choose_policy(ReduceProblem& problem, int64_t accumulator_size) {
   Choice<ReduceAlgorithm> choice = choose(kReduceCandidates, problem);
   if (choice.algorithm == ReduceAlgorithm::kPackedColumns) choose_lines(problem);
+  if (choice.algorithm == ReduceAlgorithm::kPlanes) {
+    problem.geometry.beside = take(problem.geometry.planes, static_cast<int64_t>(problem.planes_beside()));
+  }
   int64_t phases = 1;
   if (choice.algorithm == ReduceAlgorithm::kFoldedColumns) {
     const ReduceProblem unfolded = problem.unfolded();

@@ -1,5 +1,7 @@
 // Reductions: REDUCE, ARGMIN and ARGMAX. README.md says which code runs when.
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -113,6 +115,7 @@ std::unique_ptr<Plan> make(const Request& request, Function function, bool from_
       least_number,
       kernel->strip_columns(),
       is_index(function) ? tuning::kTransposedIndexBytes : tuning::kTransposedBytes,
+      is_index(function) ? kernel->most_rows : std::numeric_limits<int64_t>::max(),
       is_index(function),
       kernel->sizes[2] != 0};
   ReduceParameters parameters;

@@ -34,7 +34,7 @@ class ReducePlan::Reduction {
         to_(to),
         threads_(threads_for(plan.bytes_)),
         width_(width()),
-        strips_((plan.geometry_.columns.size + width_ - 1) / width_) {}
+        strips_((plan.columns() + width_ - 1) / width_) {}
 
   void run() const {
     const int64_t units = plan_.planes_ * strips_;
@@ -97,9 +97,14 @@ class ReducePlan::Reduction {
   // Columns are independent of each other, so that their strips may depend on the threads.
   int64_t width() const {
     const int64_t columns = plan_.geometry_.columns.size;
+    const int64_t plane = plan_.reduced_rows_ * columns;
     switch (plan_.policy_.algorithm) {
       case ReduceAlgorithm::kRows:
         return std::min(columns, plan_.policy_.lines);
+      case ReduceAlgorithm::kPlanes:
+        return std::min({std::max<int64_t>(tuning::kTileBytes / plan_.item_ / plane, 1),
+                         accumulates_.strip_columns() / columns, plan_.geometry_.beside.size}) *
+               columns;
       case ReduceAlgorithm::kFoldedColumns:
       case ReduceAlgorithm::kNarrowColumns:
         return columns;
@@ -110,9 +115,14 @@ class ReducePlan::Reduction {
     }
     const int64_t least = std::max(tuning::kStripLeastBytes / plan_.item_, tuning::kLeastBytes);
     const int64_t others = plan_.planes_ * plan_.chunks_;
-    const int64_t strips = std::max<int64_t>(1, (threads_ + others - 1) / others);
-    const int64_t even = (columns / strips + least - 1) / least * least;
-    return std::min({columns, std::max(even, least), accumulates_.strip_columns()});
+    const int64_t most = accumulates_.strip_columns();
+    // As many for every thread.
+    const int64_t wanted = threads_ == 1 ? 1 : tuning::kThreadStrips * threads_;
+    const int64_t each = (wanted + others - 1) / others;
+    const int64_t strips = (columns + each * most - 1) / (each * most) * each;
+    constexpr int64_t kUnit = tuning::kLeastBytes;
+    const int64_t even = ((columns + strips - 1) / strips + kUnit - 1) / kUnit * kUnit;
+    return std::min({columns, std::max(even, least), most});
   }
 
   template <class Body>
@@ -135,8 +145,8 @@ class ReducePlan::Reduction {
     const int64_t strip = strips_ == 1 ? 0 : i % strips_;
     const Offsets plane = offsets_at(plan_.geometry_.planes, strips_ == 1 ? i : i / strips_);
     const int64_t first = strip * width_;
-    return {from_ + plane.in + first * columns.in, to_ + plane.out + first * columns.out,
-            std::min(width_, columns.size - first)};
+    return {from_ + plane.in + plan_.column_at(first), to_ + plane.out + first * columns.out,
+            std::min(width_, plan_.columns() - first)};
   }
 
   // Stores the results of a unit.
@@ -154,7 +164,7 @@ class ReducePlan::Reduction {
       return kernel_.next_least == nullptr ? unit.columns : kernel_.next_least(results, i, unit.columns);
     };
     for (int64_t i = next(0); i < unit.columns; i = next(i + 1)) {
-      const int64_t index = locate(unit.from + i * plan_.geometry_.columns.in, results, i, parts);
+      const int64_t index = locate(unit.from + plan_.column_at(i), results, i, parts);
       if (kernel_.has_indices()) {
         store(results.arrays[1] + i * 8, index == kNoIndex ? 0 : index);
       } else if (index == kNoIndex) {
@@ -173,7 +183,7 @@ class ReducePlan::Reduction {
       const Strip values{{results.recent[0], nullptr, nullptr}, {}};
       for (int64_t i = kernel_.next_least(values, 0, unit.columns); i < unit.columns;
            i = kernel_.next_least(values, i + 1, unit.columns)) {
-        const int64_t index = locate(unit.from + i * plan_.geometry_.columns.in, values, i, {});
+        const int64_t index = locate(unit.from + plan_.column_at(i), values, i, {});
         const int64_t number = index == kNoIndex ? 0 : index;
         std::memcpy(results.recent[1] + i * kernel_.sizes[0], &number, static_cast<size_t>(kernel_.sizes[0]));
       }

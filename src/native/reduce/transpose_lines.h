@@ -11,6 +11,7 @@
 #include "simd/squares.h"
 #include "simd/transpose.h"
 #include "simd/unaligned.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -76,7 +77,7 @@ ANYDML_NOINLINE int64_t shuffle_lines(const std::byte* from, int64_t lines, std:
     __m512i elements[rows];
     ANYDML_UNROLL(16)
     for (int64_t v = 0; v < rows; ++v) {
-      if (v * kBytes % 64 == 0) prefetch_near(from + v * kBytes + tuning::kPrefetchBytes);
+      if (v * kBytes % 64 == 0) prefetch_line(from + v * kBytes + tuning::kTileAhead);
       elements[v] = load_moved<Bits>(from + v * kBytes);
     }
     ANYDML_UNROLL(16)
@@ -140,7 +141,10 @@ ANYDML_NOINLINE int64_t pack_lines(const std::byte* from, int64_t step, int64_t 
     }
     // Lines that lie apart are not next to each other in the caches either.
     if (step > 4 * kLine) continue;
-    for (int64_t i = 0; i < kLines * step; i += kLine) prefetch_near(from + i + tuning::kPrefetchBytes);
+    for (int64_t i = 0; i < kLines * step; i += kLine) {
+      prefetch_near(from + i + tuning::kTileNear);
+      prefetch_line(from + i + tuning::kTileAhead);
+    }
   }
   return line;
 }

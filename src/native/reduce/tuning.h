@@ -36,6 +36,16 @@ inline constexpr int64_t kShuffledRows = 5;
 inline constexpr int64_t kFoldedBytes = 96;
 inline constexpr int64_t kFoldedRows = 4;
 
+// Planes of so few columns, by the bytes of their accumulators, and rows are reduced a few at a time, with no
+// transposition; but rows of kCellBytes and less take longer than those of a tile. On one thread of a Xeon
+// with AVX-512, 2026-11-26, 1 MiB in the caches, in time by that of a tile: the largest of bytes, 7 rows of
+// 11 0.4, of 5 0.65, of 3 1.1, of 2 1.35; sums of float32, 7 rows of 5, 0.55; by that of narrow columns 40
+// rows of 5 0.75, 300 rows 1.9.
+inline constexpr int64_t kPlaneBytes = 128;
+inline constexpr int64_t kPlaneRows = 128;
+inline constexpr int64_t kCellBytes = 4;
+inline constexpr int kPlanesAtOnce = 4;
+
 // Bytes of the accumulators of a strip of columns, which stay in the first cache, and the most columns. On
 // one thread of an AMD EPYC of Zen 5, 2026-11-25, sums of 4096 rows of 32 KiB took 2.2 times the time to read
 // them in strips of 2048, without prefetches, and take 1.5.
@@ -52,6 +62,8 @@ inline constexpr int64_t kPrefetchBytes = 1024;
 // million 1.5 and 0.92. The same day lines of 100 halves 1.0 with kPrefetchDistance, and 1.4 with no
 // prefetch.
 inline constexpr int64_t kManyRows = 4;
+// So many strips there are for each thread, so that one which is slow holds up nobody.
+inline constexpr int64_t kThreadStrips = 2;
 // The least bytes of a row of a strip, where there are strips for every thread.
 inline constexpr int64_t kStripLeastBytes = 512;
 // The rows of a strip that are combined with its accumulators at a time; of products of floats, which are
@@ -63,6 +75,13 @@ inline constexpr int64_t kNarrowGroups = 16;
 
 // Lines that are not adjacent are copied in tiles of that many bytes.
 inline constexpr int64_t kTileBytes = 16 << 10;
+// How far ahead lines that are transposed are prefetched, into the first cache and into the second one, which
+// has room for what comes while a tile is combined. On one thread of a Xeon with AVX-512, 2026-11-26, 24 MiB,
+// in time to read them: the largest of float32 in lines of 7 1.5, with the second cache alone 1.7, with 1024
+// bytes into the first one 1.9; of bytes in lines of 11 2.1, 2.3 and 5.4; sums of float16 in lines of 7 1.8,
+// 1.8 and 4.9.
+inline constexpr int64_t kTileNear = 2 << 10;
+inline constexpr int64_t kTileAhead = 8 << 10;
 // The most lines of a tile, whose results of 8 bytes are staged together.
 inline constexpr int64_t kTileLines = 1024;
 // Few columns between rows are tiled with them up to so many bytes.
@@ -90,8 +109,10 @@ inline constexpr int64_t kAskedBytes = 256 << 10;
 inline constexpr int64_t kShortSegmentBytes = 2048;
 inline constexpr int64_t kSegments = 16;
 inline constexpr int64_t kPrefetchLines = 4;
-// The most lines whose results are stored at a time.
+// The most lines whose results are stored at a time; where their largest elements are looked for once more,
+// no more than stay in the first cache.
 inline constexpr int64_t kBatchLines = 64;
+inline constexpr int64_t kBatchBytes = 32 << 10;
 
 }  // namespace tuning
 ANYDML_ISA_END

@@ -32,6 +32,15 @@ class ReducePlan::Worker {
 
   // The accumulators of a unit behind the rows of a chunk.
   Strip reduce(const Unit& unit, int64_t begin, int64_t end) {
+    if (plan_.is_by_planes()) {
+      const Loop& columns = plan_.geometry_.columns;
+      const Loop& rows = plan_.geometry_.rows;
+      accumulates_.start(strip_, 1, 1, unit.to, 0);
+      accumulates_.reduce_planes(plan_.parameters_, strip_,
+                                 {unit.from, unit.columns / columns.size, plan_.geometry_.beside.in,
+                                  rows.size, rows.in, columns.size});
+      return strip_;
+    }
     if (!plan_.is_by_rows()) {
       reduce_columns(unit, begin, end);
       return strip_;
