@@ -1,5 +1,6 @@
 // The factory of CONVOLUTION: README.md tells which kernel runs when.
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -136,13 +137,16 @@ bool is_for_planes(const Request& request) {
 }
 
 // Whether planes are worth copies to and from channels last, as each element takes part in many
-// products, and the copies stay near.
+// products, and the copies stay near: more readily where few places leave lanes of planes without one, or
+// where results of a transposed convolution, of one tap each, lie apart on planes.
 bool is_worth_copies(const Request& request) {
   const Layout& in = tensor(request.inputs, 0);
   const Layout& filter = tensor(request.inputs, 1);
   const Layout& out = tensor(request.outputs, 0);
   if (in.sizes.size() != 4 || request.attributes.integer("GroupCount") != 1) return false;
-  if (request.attributes.integer("Direction") != 0) return false;
+  const bool is_transposed = request.attributes.integer("Direction") != 0;
+  const std::vector<int64_t> strides = request.attributes.integers("Strides");
+  if (is_transposed && (filter.sizes[2] > strides[0] || filter.sizes[3] > strides[1])) return false;
   const auto count = [](const Layout& layout) {
     double all = 1;
     for (size_t d = 1; d < layout.sizes.size(); ++d) all *= static_cast<double>(layout.sizes[d]);
@@ -150,8 +154,11 @@ bool is_worth_copies(const Request& request) {
   };
   // Of an image, as there are copies of some at a time.
   const double copied = count(in) + count(out);
-  const double products = count(out) * count(filter);
-  return copied <= kCopiedElements && products > kProductsWorthCopies * copied;
+  if (copied > kCopiedElements) return false;
+  if (is_transposed) return count(out) * static_cast<double>(in.sizes[1]) > kProductsWorthNeighbours * copied;
+  const auto places = static_cast<double>(out.sizes[2] * out.sizes[3]);
+  const auto lanes = std::ceil(places / kColumnLanes) * kColumnLanes;
+  return count(out) * count(filter) * lanes > kProductsWorthCopies * copied * places;
 }
 
 bool lies_last(const Layout& layout) {

@@ -89,25 +89,16 @@ class OutputWriter {
   ANYDML_NOINLINE void write(float* sums, int64_t rows, int64_t width, const PlaceRun* begin,
                              const PlaceRun* end, std::byte* to, int64_t result_step,
                              int64_t place_step) const {
-    const bool is_whole = place_step == (is_half_ ? 2 : 4) && begin->count == width;
-    if (is_whole && !activation_.has_program()) {
-      // All lanes are places side by side.
-      for (int64_t i = 0; i < rows; ++i) {
-        std::byte* const at = to + begin->out + i * result_step;
-        if (is_half_) {
-          activate<Half>(sums + i * width, width, at);
-        } else {
-          activate<float>(sums + i * width, width, at);
-        }
-      }
-      return;
+    if (place_step == (is_half_ ? 2 : 4) && !activation_.has_program()) {
+      if (is_half_) return put_activated<Half>(sums, rows, width, begin, end, to, result_step);
+      return put_activated<float>(sums, rows, width, begin, end, to, result_step);
     }
     auto* const bytes = reinterpret_cast<std::byte*>(sums);
     if (activation_.has_program()) {
-      activate<float>(sums, rows * width, bytes);
+      activate<float>(fused_, sums, rows * width, bytes);
       run_program(sums, rows * width);
     } else if (!is_half_) {
-      activate<float>(sums, rows * width, bytes);
+      activate<float>(fused_, sums, rows * width, bytes);
     }
     if (is_half_) {
       alignas(64) std::byte halves[kMostSums * 2];
@@ -115,7 +106,7 @@ class OutputWriter {
         const int64_t blocks = (rows * width + kConvertedAtOnce - 1) / kConvertedAtOnce;
         narrow_to_halves(bytes, halves, blocks);
       } else {
-        activate<Half>(sums, rows * width, halves);
+        activate<Half>(fused_, sums, rows * width, halves);
       }
       return put<uint16_t>(halves, rows, width, begin, end, to, result_step, place_step);
     }
@@ -128,10 +119,36 @@ class OutputWriter {
  private:
   // A sum of zeros is 0, whatever their signs: products with padding do not change it.
   template <class To>
-  ANYDML_INLINE void activate(const float* sums, int64_t count, std::byte* to) const {
+  ANYDML_INLINE static void activate(const Fused& fused, const float* sums, int64_t count, std::byte* to) {
     for (int64_t i = 0; i < count; i += kLanesOf<float>) {
       const auto sum = load_lanes<float, float>(reinterpret_cast<const std::byte*>(sums + i));
-      store_lanes<To, float>(to + i * static_cast<int64_t>(sizeof(To)), fused_.applied<float>(sum + 0.0f));
+      store_lanes<To, float>(to + i * static_cast<int64_t>(sizeof(To)), fused.applied<float>(sum + 0.0f));
+    }
+  }
+
+  // Of places side by side: each run in one pass, its last vector with some lanes that are written already.
+  template <class To>
+  void put_activated(const float* sums, int64_t rows, int64_t width, const PlaceRun* begin,
+                     const PlaceRun* end, std::byte* to, int64_t result_step) const {
+    constexpr int64_t kItem = sizeof(To);
+    constexpr int64_t kLanes = kLanesOf<float>;
+    const Fused fused = fused_;  // which no store to bytes changes
+    for (const PlaceRun* run = begin; run < end; ++run) {
+      const float* lanes = sums + run->lane;
+      std::byte* at = to + run->out;
+      const int64_t whole = run->count / kLanes * kLanes;
+      const int64_t rest = run->count - whole;
+      for (int64_t i = 0; i < rows; ++i, lanes += width, at += result_step) {
+        activate<To>(fused, lanes, whole, at);
+        if (rest == 0) continue;
+        if (whole > 0) {
+          activate<To>(fused, lanes + run->count - kLanes, kLanes, at + (run->count - kLanes) * kItem);
+        } else {
+          alignas(64) std::byte last[kLanes * kItem];
+          activate<To>(fused, lanes, kLanes, last);
+          copy_short(at, last, rest * kItem);
+        }
+      }
     }
   }
 

@@ -143,7 +143,9 @@ class ConvolutionPart {
     };
     if (shape.groups > 1) {
       const int64_t of_group = shape.channels * plane_of(slices(shape, size));
-      found.groups = std::clamp<int64_t>(kPlanesFloats / std::max<int64_t>(1, of_group), 1, shape.groups);
+      const int64_t near = std::max(kNearFloats / std::max<int64_t>(1, of_group), kNearGroups);
+      const int64_t most = kPlanesFloats / std::max<int64_t>(1, of_group);
+      found.groups = std::clamp<int64_t>(std::min(near, most), 1, shape.groups);
     }
     if (is_direct) size[2] = std::min(size[2], kDirectPlaces);
     for (size_t d = 0; d < 3 && !is_direct; ++d) halve(d, d == 2 ? kLeastRow : 1, fits);

@@ -30,6 +30,12 @@ inline void widen_run(const std::byte* from, float* to, int64_t count) {
   constexpr int64_t kLanes = kLanesOf<float>;
   for (; i + kLanes <= count; i += kLanes)
     store_vector(reinterpret_cast<std::byte*>(to + i), load_wide<Half, float>(from + i * 2));
+  if (0 < i && i < count) {
+    // The last ones with some that are done.
+    i = count - kLanes;
+    store_vector(reinterpret_cast<std::byte*>(to + i), load_wide<Half, float>(from + i * 2));
+    return;
+  }
 #endif
   for (; i < count; ++i) to[i] = static_cast<float>(load<Half>(from + i * 2));
 }
@@ -41,6 +47,15 @@ inline void widen_every_second(const std::byte* from, float* to, int64_t count) 
     const auto all = load_vector<Vector<uint16_t, 16>>(from + i * 4);
     const auto some = __builtin_shufflevector(all, all, 0, 2, 4, 6, 8, 10, 12, 14);
     store_vector(reinterpret_cast<std::byte*>(to + i), widen_row<Half, Vector<float>>(some));
+  }
+  if (0 < i && i < count) {
+    // The last ones with some that are done, and with what lies before each, as nothing may be behind the
+    // last.
+    i = count - 8;
+    const auto all = load_vector<Vector<uint16_t, 16>>(from + i * 4 - 2);
+    const auto some = __builtin_shufflevector(all, all, 1, 3, 5, 7, 9, 11, 13, 15);
+    store_vector(reinterpret_cast<std::byte*>(to + i), widen_row<Half, Vector<float>>(some));
+    return;
   }
 #endif
   for (; i < count; ++i) to[i] = static_cast<float>(load<Half>(from + i * 4));
@@ -58,9 +73,25 @@ inline void copy_apart(const std::byte* from, int64_t step, float* to, int64_t c
       store_vector(reinterpret_cast<std::byte*>(to + i),
                    __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14));
     }
+    if (0 < i && i < count) {
+      // As above.
+      i = count - 8;
+      const V low = load_vector<V>(from + i * step - 4);
+      const V high = load_vector<V>(from + i * step - 4 + sizeof(V));
+      store_vector(reinterpret_cast<std::byte*>(to + i),
+                   __builtin_shufflevector(low, high, 1, 3, 5, 7, 9, 11, 13, 15));
+      return;
+    }
   }
 #endif
   for (; i < count; ++i) to[i] = load<float>(from + i * step);
+}
+
+// Zeros, by whole vectors, of which the last may reach behind: a call of memset takes longer than most rows'
+// padding.
+inline void clear_run(float* to, int64_t count) {
+  for (int64_t i = 0; i < count; i += kLanesOf<float>)
+    store_lanes<float, float>(reinterpret_cast<std::byte*>(to + i), Lanes<float, kLanesOf<float>>{});
 }
 
 // Of some channels, in bytes from channel to channel of the input, and floats of the planes.
@@ -71,9 +102,10 @@ class PlaneWriter {
               const std::array<int64_t, 3>& longest)
       : is_half_(is_half), channels_(channels), channel_in_(channel_in), plane_(plane), longest_(longest) {}
 
-  // `from` is the first element of an image's group.
+  // `from` is the first element of an image's group. Where padding is there already, as of a block before
+  // that has it at the same places, it is left.
   void write(const SpatialAxes& axes, const std::array<Slices, 3>& slices, const PlaceBlock& block,
-             const std::byte* from, float* to) const {
+             const std::byte* from, float* to, bool is_padded) const {
     const auto& [depth, height, width] = slices;
     std::array<int64_t, 3> used;
     for (size_t d = 0; d < 3; ++d) used[d] = block.size[d] + slices[d].length - longest_[d];
@@ -88,7 +120,7 @@ class PlaneWriter {
               const std::byte* const line =
                   slab == nullptr ? nullptr : at(axes[1], block.first[1] + y, y_origin, slab);
               row(axes[2].along, block.first[2], x_origin, used[2], line,
-                  to + place + (z * height.length + y) * width.length);
+                  to + place + (z * height.length + y) * width.length, is_padded);
             }
           }
           place += image;
@@ -96,7 +128,11 @@ class PlaneWriter {
       }
     }
     // What vectors read behind.
-    for (int64_t c = 0; c < channels_; ++c) std::fill(to + c * plane_ + place, to + (c + 1) * plane_, 0.0f);
+    for (int64_t c = 0; c < channels_ && !is_padded; ++c) {
+      float* const behind = to + (c + 1) * plane_ - kLanesOf<float>;
+      clear_run(to + c * plane_ + place, plane_ - place - kLanesOf<float>);
+      clear_run(behind, kLanesOf<float>);
+    }
   }
 
  private:
@@ -107,9 +143,10 @@ class PlaneWriter {
     return from + position * axis.along.in_stride;
   }
 
-  // Of each channel so many elements that belong to neighbouring places.
+  // Of each channel so many elements that belong to neighbouring places. What is cleared behind them is
+  // written after them: rows follow each other in a plane, which has more room at its end.
   void row(const Sliding& along, int64_t first, int64_t origin, int64_t count, const std::byte* line,
-           float* to) const {
+           float* to, bool is_padded) const {
     const int64_t stride = along.stride;
     const int64_t position = along.origin(first) + origin;
     // Those before which, and at which, there are elements: 0 <= position + i * stride < size.
@@ -118,11 +155,12 @@ class PlaneWriter {
     const int64_t end =
         line == nullptr ? count
                         : std::clamp<int64_t>((along.size - position + stride - 1) / stride, begin, count);
-    if (begin > 0 || end < count) {
-      for (int64_t c = 0; c < channels_; ++c) {
-        float* const plane = to + c * plane_;
-        for (int64_t i = 0; i < begin; ++i) plane[i] = 0;
-        for (int64_t i = end; i < count; ++i) plane[i] = 0;
+    if (!is_padded && (begin > 0 || end < count)) {
+      const int64_t channels = channels_;
+      float* plane = to;
+      for (int64_t c = 0; c < channels; ++c, plane += plane_) {
+        clear_run(plane, begin);
+        clear_run(plane + end, count - end);
       }
     }
     if (begin == end) return;
@@ -134,8 +172,11 @@ class PlaneWriter {
     if (is_half_) {
       copy_halves(from, step, count, to);
     } else if (step == 4) {
-      for (int64_t c = 0; c < channels_; ++c)
-        copy_short(reinterpret_cast<std::byte*>(to + c * plane_), from + c * channel_in_, count * 4);
+      const int64_t channels = channels_;
+      const int64_t plane = plane_ * 4;
+      const int64_t channel_in = channel_in_;
+      auto* at = reinterpret_cast<std::byte*>(to);
+      for (int64_t c = 0; c < channels; ++c, at += plane, from += channel_in) copy_short(at, from, count * 4);
     } else if (channel_in_ == 4 && channels_ > 1) {
       gather_tile<uint32_t>({from, channel_in_, step}, channels_, count, reinterpret_cast<std::byte*>(to),
                             plane_ * 4);

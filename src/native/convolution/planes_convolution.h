@@ -59,7 +59,7 @@ class PlanesConvolution final : public Plan {
                                     parts_[i].sums_floats(shape_, blocks[i]) + rows);
     }
     floats = (floats + OutputWriter::kMostSums + kChunk * kPanel + kAligned - 1) / kAligned * kAligned;
-    const int64_t tasks = std::min<int64_t>(units, threads * kTasksOfAThread);
+    const int64_t tasks = threads == 1 ? 1 : std::min<int64_t>(units, threads * kTasksOfAThread);
     const int64_t workers = std::min<int64_t>(threads, tasks);
     const std::unique_ptr<float[]> memory(new float[static_cast<size_t>(workers * floats + kAligned)]);
     const auto address = reinterpret_cast<uintptr_t>(memory.get()) / sizeof(float);
@@ -123,6 +123,9 @@ class PlanesConvolution final : public Plan {
     PanelRuns rest = {};  // of a block that is smaller than others
     const PartBlocks* rest_of = nullptr;
     std::array<int64_t, 3> rest_size = {};
+    // Blocks that are whole images, whose planes have their padding: of so many images and groups.
+    const PartBlocks* padded_of = nullptr;
+    std::array<int64_t, 2> padded = {};
 
     void compute(const ConvolutionPart& part, const PartBlocks& blocks, int64_t unit);
     FilterView view(const ConvolutionPart& part, int64_t group) const {
@@ -242,9 +245,15 @@ inline void PlanesConvolution::Worker::compute(const ConvolutionPart& part, cons
   if (part.taps > 0 && !part.is_direct) {
     const PlaneWriter writer(shape.is_half, (end - unit.group) * shape.channels, shape.channel_in,
                              blocks.plane, blocks.size);
+    const std::array<int64_t, 2> made{unit.images, end - unit.group};
+    const bool is_padded = padded_of == &blocks && made[0] <= padded[0] && made[1] <= padded[1];
     for (int64_t i = 0; i < unit.images; ++i) {
       writer.write(part.axes, blocks.slices, unit.block, unit.in + i * shape.batch_in,
-                   memory + i * part.image_floats(shape, blocks));
+                   memory + i * part.image_floats(shape, blocks), is_padded);
+    }
+    if (!is_padded) {
+      padded_of = blocks.count == std::array<int64_t, 3>{1, 1, 1} ? &blocks : nullptr;
+      padded = made;
     }
   }
   unit.planes = reinterpret_cast<const std::byte*>(memory);
@@ -384,7 +393,7 @@ inline void PlanesConvolution::Worker::repair(const ConvolutionPart& part, const
                                               const FilterView& filter, int64_t result, int64_t rows,
                                               int64_t width, int64_t image, int64_t panel,
                                               float* sums) const {
-  if (!has_nan(sums, rows * width)) return;
+  if (!may_have_nan(sums, rows * width)) return;
   const std::byte* const in = unit.in + image * plan.shape_.batch_in;
   const auto [begin, end] = unit.runs->of(panel);
   for (int64_t i = 0; i < rows; ++i) {

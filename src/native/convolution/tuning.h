@@ -9,6 +9,9 @@ ANYDML_ISA_BEGIN
 
 // What planes of a block of places may take, in floats, so that they stay in the second cache.
 inline constexpr int64_t kPlanesFloats = 128 << 10;
+// Likewise of several groups, which stay in the first cache; or of so many, whose rows are found at once.
+inline constexpr int64_t kNearFloats = 8 << 10;
+inline constexpr int64_t kNearGroups = 4;
 // Likewise of several images, where they are small.
 inline constexpr int64_t kImagesFloats = 480 << 10;
 // Places of a row of a block, at least.
@@ -33,9 +36,10 @@ inline constexpr int64_t kManyResults = 32;
 inline constexpr int64_t kFewChannels = 16;
 // Lanes that are saved, one of so many, are worth copies for each tap.
 inline constexpr int64_t kLanesWorthCopies = 16;
-// Products of each element that is copied to channels last or back from which on that pays, and elements of
-// an image, of both copies, that stay in the caches.
+// Products of each element that is copied to channels last or back from which on that pays, also where
+// its results lie apart on planes, and elements of an image, of both copies, that stay in the caches.
 inline constexpr double kProductsWorthCopies = 256;
+inline constexpr double kProductsWorthNeighbours = 64;
 inline constexpr double kCopiedElements = 1 << 21;
 // Of the lanes of a group's results, one of so many without a result is worth planes.
 inline constexpr int64_t kLanesWorthPlanes = 5;

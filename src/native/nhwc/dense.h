@@ -366,7 +366,8 @@ class DenseConvolution final : public Plan {
           ahead.prefetch(tile);
           kMultiplyTile[width == kPanel][static_cast<size_t>(count - 1)](tile, results);
           const int64_t some = std::min(kPanel, shape_.results - panel * kPanel);
-          if (has_padding_ && has_nan(results, count * width)) repair(of, from, row, count, some, results);
+          if (has_padding_ && may_have_nan(results, count * width))
+            repair(of, from, row, count, some, results);
           finish(places, panel * kPanel, some, results, count, width);
         }
       }

@@ -155,7 +155,7 @@ inline void DenseConvolution::multiply_panels(const Weights& weights, const std:
           kMultiplyTile[columns == kPanel][static_cast<size_t>(count - 1)](tile, is_last ? results : kept);
           if (is_last) {
             const int64_t some = std::min(kPanel, shape_.results - panel * kPanel);
-            if (has_padding_ && has_nan(results, count * columns)) {
+            if (has_padding_ && may_have_nan(results, count * columns)) {
               const int64_t row = (lines.image * height.places + i) * width.places + place;
               repair(of, from, row, count, some, results);
             }

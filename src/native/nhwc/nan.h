@@ -14,15 +14,14 @@
 
 ANYDML_ISA_BEGIN
 
-// Of a count that is a multiple of a vector's lanes.
-inline bool has_nan(const float* sums, int64_t count) {
+// Whether there may be a NaN, of a count that is a multiple of a vector's lanes: a NaN makes a NaN of any
+// sum, as only infinities that cancel do besides.
+inline bool may_have_nan(const float* sums, int64_t count) {
 #if defined(ANYDML_VECTORS)
-  Vector<int32_t> found{};
-  for (int64_t i = 0; i < count; i += kLanesOf<float>) {
-    const auto lanes = load_vector<Vector<float>>(reinterpret_cast<const std::byte*>(sums + i));
-    found |= lanes != lanes;
-  }
-  const auto all = bits_as<std::array<uint64_t, sizeof(found) / 8>>(found);
+  Vector<float> total{};
+  for (int64_t i = 0; i < count; i += kLanesOf<float>)
+    total += load_vector<Vector<float>>(reinterpret_cast<const std::byte*>(sums + i));
+  const auto all = bits_as<std::array<uint64_t, sizeof(total) / 8>>(total != total);
   return std::any_of(all.begin(), all.end(), [](uint64_t each) { return each != 0; });
 #else
   return std::any_of(sums, sums + count, [](float each) { return each != each; });
