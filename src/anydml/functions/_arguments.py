@@ -168,7 +168,10 @@ def per_channel(
 
 
 def per_dimension(name: str, where: str, value: Any, spatial: int) -> tuple[int, ...]:
-    """An option as a number for each spatial dimension; rule (A10)."""
+    """An option as a number for each spatial dimension; rule (A10). Of an operand that has none any option will do: the
+    operator's own rule (S2) says what is wrong."""
+    if spatial == 0:
+        return ()
     try:
         values = tuple(map(as_index, value)) if is_several(value) else (as_index(value),) * spatial
     except TypeError:
