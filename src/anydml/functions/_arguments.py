@@ -50,10 +50,13 @@ def is_several(value: Any) -> bool:
 def as_shape(name: str, shape: Any, where: str = "shape") -> tuple[int, ...]:
     """Of what is made of no operand; rule (A10)."""
     try:
-        return tuple(map(as_index, shape if is_several(shape) else [shape]))
+        sizes = tuple(map(as_index, shape if is_several(shape) else [shape]))
     except TypeError:
         expected = "a list of integers, or an integer"
         return refuse(name, "(A10)", where, kind_of(shape), expected, kind="type")
+    if where == "shape" and any(size < 0 for size in sizes):
+        refuse(name, "(A10)", where, kind_of(shape), "sizes of at least 0")
+    return sizes
 
 
 def as_axis(name: str, axis: Any, ndim: int, where: str = "axis") -> int:
