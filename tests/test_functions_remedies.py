@@ -208,6 +208,11 @@ def test_a_window_that_is_missing_is_named() -> None:
     )
 
 
+@pytest.mark.parametrize("window", [2, [2], (2, 2)])
+def test_an_array_without_spatial_dimensions_is_named_before_its_windows(window: Any) -> None:
+    refused("(S2)", lambda: anydml.unfold(np.ones((2, 3), np.float32), window), "x.ndim: found 2, expected 3, 4")
+
+
 def test_two_types_become_one() -> None:
     floats, integers = np.ones(3, np.float32), np.ones(3, np.int32)
     refused("(C1)", lambda: anydml.add(floats, integers), "Convert it to float32, as .astype(np.float32) does")

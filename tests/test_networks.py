@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from anydml.operators import OPERATORS
 from harness import GPU
 from networks import Built, Eager, Owned, candy, mnist, mobilenet, squeezenet, super_resolution
 
-pytestmark = [pytest.mark.gpu, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 NETWORKS = {
     mnist: (1, 1, 28, 28),
@@ -27,9 +28,7 @@ NETWORKS = {
 }
 NATIVE_FAMILIES = ("convolution", "pooling", "max_pooling", "normalization")
 """What a network takes its time for."""
-each_network = pytest.mark.parametrize(
-    ("network", "sizes"), NETWORKS.items(), ids=lambda value: getattr(value, "__name__", "")
-)
+each_network = pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.__name__)
 
 
 def picture(sizes: tuple[int, ...]) -> np.ndarray:
@@ -38,42 +37,57 @@ def picture(sizes: tuple[int, ...]) -> np.ndarray:
     return (0.5 + 0.5 * np.sin(0.11 * h * (1 + c) + 0.07 * w + n)).astype(np.float32)
 
 
+def image_for(network: Callable[..., Any]) -> np.ndarray:
+    return picture(NETWORKS[network]) * (255 if network is candy else 1)
+
+
+@cache
+def eager(network: Callable[..., Any]) -> np.ndarray:
+    """What a network gives in PyTorch, however its weights are bound here."""
+    peer = Eager()
+    return peer.computed(network(peer, image_for(network)))
+
+
+@cache
+def by_reference(network: Callable[..., Any]) -> np.ndarray:
+    """What a network gives by the references, which own no weights."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANYDML_DEVICE", "reference")
+        reference = Built(dml.Device())
+        return reference.computed(network(reference, image_for(network)))
+
+
 def assert_near(y: np.ndarray, expected: np.ndarray) -> None:
     assert y.shape == expected.shape
     assert np.abs(y - expected).max() <= 1e-4 * np.abs(expected).max()
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("kind", [Built, Owned])
 @each_network
-def test_networks(
-    network: Callable[..., Any], sizes: tuple[int, ...], kind: type[Built], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_networks(network: Callable[..., Any], kind: type[Built], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
     if network is candy and GPU and os.environ.get("TRITON_INTERPRET") == "1":
         pytest.skip("its normalisations take minutes in the interpreter, which has cases of them")
     monkeypatch.setenv("ANYDML_DEVICE", GPU or "cpu")
-    image = picture(sizes) * (255 if network is candy else 1)
-    built, eager = kind(dml.Device()), Eager()
-    assert_near(built.computed(network(built, image)), eager.computed(network(eager, image)))
+    built = kind(dml.Device())
+    assert_near(built.computed(network(built, image_for(network))), eager(network))
 
 
 @pytest.mark.parametrize("kind", [Built, Owned])
 @each_network
 def test_no_network_waits_for_the_reference(
-    network: Callable[..., Any], sizes: tuple[int, ...], kind: type[Built], monkeypatch: pytest.MonkeyPatch
+    network: Callable[..., Any], kind: type[Built], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    image = picture(sizes) * (255 if network is candy else 1)
     monkeypatch.setenv("ANYDML_DEVICE", "cpu")
     built = kind(dml.Device())
-    y = network(built, image)
+    y = network(built, image_for(network))
     text = built.build(y).explain()
     served = re.findall(r"([A-Z0-9_]+) is served by (\w+):", text)
     assert "CONVOLUTION" in {name for name, _ in served}
     waits = [name for name, engine in served if engine != "cpu" and family_of(name) in NATIVE_FAMILIES]
     assert not waits, text
-    monkeypatch.setenv("ANYDML_DEVICE", "reference")
-    reference = kind(dml.Device())
-    assert_near(built.computed(y), reference.computed(network(reference, image)))
+    assert_near(built.computed(y), by_reference(network))
 
 
 def family_of(name: str) -> str:

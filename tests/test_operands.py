@@ -490,8 +490,11 @@ def test_an_index_may_be_a_number() -> None:
     refused(
         "(V1)",
         lambda: anydml.gather(X, [[0, 5]]),
-        "indices: found 5 at (0, 0, 1), expected from -2 to 1, the indices of axis 0 of x",
+        "indices: found 5 at (0, 1), expected from -2 to 1, the indices of axis 0 of x",
     )
+    refused("(V1)", lambda: anydml.gather(X, [9]), "indices: found 9 at (0,), expected")
+    refused("(V1)", lambda: anydml.gather(X, [[1, 9]], 1), "indices: found 9 at (0, 1), expected")
+    refused("(V1)", lambda: anydml.gather(X, 9), "indices: found 9, expected")
     refused("(A1)", lambda: anydml.gather(X, 1.5), "indices: found float 1.5")
 
 

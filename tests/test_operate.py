@@ -340,7 +340,7 @@ IMAGE = np.ones((1, 2, 4, 4), np.float32)
         (lambda: anydml.gather(X, X), "GATHER.indices.dtype: found float32, expected "),
         (
             lambda: anydml.gather(X, [3]),
-            "GATHER.indices: found 3 at (0, 0), expected from -2 to 1, the indices of axis 0",
+            "GATHER.indices: found 3 at (0,), expected from -2 to 1, the indices of axis 0",
         ),
         (
             lambda: anydml.upsample_2d(np.float32(4), 2),
@@ -438,6 +438,11 @@ IMAGE = np.ones((1, 2, 4, 4), np.float32)
             "value: found 300, expected an integer from 0 to 255",
         ),
         (lambda: anydml.fill_value_constant("a", 1), "FILL_VALUE_CONSTANT.shape: found str 'a', expected a list of"),
+        (
+            lambda: anydml.fill_value_constant([2, -1], 1),
+            "shape: found list [2, -1], expected sizes of at least 0 (A10)",
+        ),
+        (lambda: anydml.fill_value_sequence(-1), "shape: found int -1, expected sizes of at least 0 (A10)"),
         (
             lambda: anydml.fill_value_constant((), 1),
             "FILL_VALUE_CONSTANT.out.shape: found 0 dimensions, expected 1 to 8",

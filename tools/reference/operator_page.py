@@ -82,7 +82,7 @@ def summary(found: OperatorSpec) -> str:
     """The first sentence of what an operator does."""
     first = pages.docstring(found.desc)[0][0]
     sentence = re.match(r".+?[.:](?=\s|$)", first)
-    return (sentence[0] if sentence else first).rstrip(":")
+    return (sentence[0] if sentence else first).rstrip(":.") + "."
 
 
 def revisions(name: str) -> list[str]:

@@ -50,10 +50,13 @@ def is_several(value: Any) -> bool:
 def as_shape(name: str, shape: Any, where: str = "shape") -> tuple[int, ...]:
     """Of what is made of no operand; rule (A10)."""
     try:
-        return tuple(map(as_index, shape if is_several(shape) else [shape]))
+        sizes = tuple(map(as_index, shape if is_several(shape) else [shape]))
     except TypeError:
         expected = "a list of integers, or an integer"
         return refuse(name, "(A10)", where, kind_of(shape), expected, kind="type")
+    if where == "shape" and any(size < 0 for size in sizes):
+        refuse(name, "(A10)", where, kind_of(shape), "sizes of at least 0")
+    return sizes
 
 
 def as_axis(name: str, axis: Any, ndim: int, where: str = "axis") -> int:
@@ -168,7 +171,10 @@ def per_channel(
 
 
 def per_dimension(name: str, where: str, value: Any, spatial: int) -> tuple[int, ...]:
-    """An option as a number for each spatial dimension; rule (A10)."""
+    """An option as a number for each spatial dimension; rule (A10). Of an operand that has none any option will do: the
+    operator's own rule (S2) says what is wrong."""
+    if spatial == 0:
+        return ()
     try:
         values = tuple(map(as_index, value)) if is_several(value) else (as_index(value),) * spatial
     except TypeError:

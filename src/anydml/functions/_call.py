@@ -23,6 +23,7 @@ from ..operators.schema import OperatorDesc, OperatorSpec, no_value_checks
 from ..operators.shape_inference import complete, inferred_sizes, is_input
 from ..operators.validate import validate
 from ..runtime.binding import Bound, check_sharing
+from ..runtime.context import select_kernel, wrong_values
 from ..runtime.kernel_selection import KernelSelection
 from ..runtime.slots import Slot
 from ._call_cache import Ran, exact, note
@@ -190,7 +191,7 @@ def _run_checked(
     bound = [_bound(slot, array) for slot, array in zip(compiled.inputs, inputs, strict=True) if array is not None]
     targets = [_bound(slot, array) for slot, array in zip(compiled.outputs, written, strict=True) if array is not None]
     raise_any(check_sharing(operator.name, operator.in_place, bound, targets))
-    wrong = device._check_values(operator, described.desc, inputs)
+    wrong = wrong_values(device, operator, described.desc, inputs)
     raise_any(in_function_terms(wrong, device, described.names))
     compiled.served.kernel.run(inputs, written)
 
@@ -212,7 +213,7 @@ def _compile(
     many, places = len(outputs) > 1, iter(outputs)
     there = [None if tensor is None else next(places) for _, tensor in operator.outputs(desc)]
     results = [Slot(f"out[{i}]" if many else "out", None, layout, layout, True) for i, layout in enumerate(there)]
-    return _Compiled(device._select_kernel(operator, desc, slots, results), slots, results)
+    return _Compiled(select_kernel(device, operator, desc, slots, results), slots, results)
 
 
 @lru_cache

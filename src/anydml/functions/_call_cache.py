@@ -29,6 +29,7 @@ from ..core.tensor_desc import DML_SCALE_BIAS, DML_SIZE_2D
 from ..core.truth_values import as_bytes
 from ..device import Device
 from ..operators.schema import OperatorDesc, OperatorSpec, no_value_checks, no_value_limits
+from ..runtime.context import checks_values
 
 if TYPE_CHECKING:
     from .._native import CachedFunction, CallCache
@@ -313,4 +314,4 @@ class _OnDevice(_Preparation):
     @property
     def runs(self) -> tuple[Any, Any] | None:
         run, device = self._ran.kernel.run_at, self._ran.device
-        return None if run is None or device._checks_values(self._ran.spec) else (run, None)
+        return None if run is None or checks_values(device, self._ran.spec) else (run, None)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from ast import literal_eval
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..core.errors import DMLError, error
+from ..core.errors import DMLError, Violation, error
 from ..device import Device
 from ._apply import apply, leading
 from ._arguments import as_axis
@@ -83,9 +84,19 @@ def gather(
             name, out, device, spread=spread, lent=needed - result, **operands, Axis=moved, IndexDimensions=ndim
         )
     except DMLError as problem:
-        told = [each.expected.replace(f"axis {moved} of x", f"axis {axis} of x") for each in problem.violations]
-        violations = zip(problem.violations, told, strict=True)
-        raise error([replace(each, expected=expected) for each, expected in violations]) from None
+        raise error([_as_given(each, moved, axis, needed - ndim) for each in problem.violations]) from None
+
+
+def _as_given(violation: Violation, moved: int, axis: int, lent: int) -> Violation:
+    """What is wrong of operands as they were given: with their own axis, and the place of an index without the
+    dimensions that its tensor was lent."""
+    expected = violation.expected.replace(f"axis {moved} of x", f"axis {axis} of x")
+    found = violation.found
+    if violation.rule == "(V1)":
+        index, _, place = found.partition(" at ")
+        own = literal_eval(place)[lent:]
+        found = f"{index} at {own}" if own else index
+    return replace(violation, found=found, expected=expected)
 
 
 def _of_one_rank(name: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,13 +19,11 @@ from ..core.strided_layout import Array, Layout
 from ..operators import spec_of
 from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
 from ..operators.validate import validate
+from ..runtime.context import Context, checks_values, select_kernel, wrong_values
 from ..runtime.kernel_selection import KernelSelection
 from ..runtime.slots import slots_of
 from .desc import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
 from .verify import GRAPH, Port, named, order, wiring
-
-if TYPE_CHECKING:
-    from ..runtime.context import Context
 
 INTERNAL = ("ACTIVATION_HARD_SWISH", "ACTIVATION_SWISH")
 """Activations that no desc may fuse, but that native kernels apply to the results of CONVOLUTION and GEMM as all
@@ -205,13 +203,13 @@ class Step(NamedTuple):
             None if slot.aligned is None else Place(Port(node, i), slot.aligned, _room(slot.tensor))
             for i, slot in enumerate(written)
         ]
-        demands = device if device._checks_values(spec) else None
-        return cls(vertex, device._select_kernel(spec, desc, slots, written, flags), reads, writes, demands)
+        demands = device if checks_values(device, spec) else None
+        return cls(vertex, select_kernel(device, spec, desc, slots, written, flags), reads, writes, demands)
 
     def check(self, inputs: Sequence[Array | None]) -> None:
         """Refuses values that break a rule."""
         if self.demands is not None:
-            wrong = self.demands._check_values(self.vertex.spec, self.vertex.desc, inputs)
+            wrong = wrong_values(self.demands, self.vertex.spec, self.vertex.desc, inputs)
             if wrong:
                 raise error(replace(each, where=f"{self.vertex.name}.{each.where}") for each in wrong)
 

@@ -33,12 +33,12 @@ from .binding import (
     try_bind,
 )
 from .call import Names, arranged, names_of, operand, place_for, places_of, result_of
+from .context import Context, checks_values, select_kernel, wrong_values
 from .persistent import KEPT, InitialisedResource, ResourceTag
 from .slots import Slot, slots_of
 
 if TYPE_CHECKING:
     from .._native import LayoutMatcher
-    from .context import Context
 
 
 _ALL_FLAGS = ExecutionFlags(sum(ExecutionFlags))
@@ -408,7 +408,7 @@ class CompiledOperator(Compiled):
     def __init__(self, operator: Operator, flags: ExecutionFlags = ExecutionFlags.NONE) -> None:
         spec, device = operator.spec, operator.device
         inputs, outputs = slots_of(spec, operator.desc)
-        served = device._select_kernel(spec, operator.desc, inputs, outputs, flags)
+        served = select_kernel(device, spec, operator.desc, inputs, outputs, flags)
         super().__init__(device, spec.name, inputs, outputs, names_of(inputs), in_place=spec.in_place)
         self._operator, self._flags = operator, flags
         self.spec = spec
@@ -416,7 +416,7 @@ class CompiledOperator(Compiled):
         self._served = served
         # Memory that an operator owns takes more than a glance.
         self._try_run = None if any(slot.owned for slot in inputs) else served.kernel.try_run
-        self._any_values = served.kernel.checks_values or not device._checks_values(spec)
+        self._any_values = served.kernel.checks_values or not checks_values(device, spec)
 
     @property
     def engine(self) -> str:
@@ -465,4 +465,4 @@ class CompiledOperator(Compiled):
         return not check_values(self.spec, self.desc, inputs)
 
     def _check(self, inputs: list[Any]) -> list[Violation]:
-        return self.device._check_values(self.spec, self.desc, inputs)
+        return wrong_values(self.device, self.spec, self.desc, inputs)

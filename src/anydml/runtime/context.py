@@ -70,51 +70,59 @@ class Context:
         """A place, which what is copied stays in."""
         return self
 
-    def _select_kernel(
-        self,
-        spec: OperatorSpec,
-        desc: OperatorDesc,
-        inputs: Sequence[Slot],
-        outputs: Sequence[Slot],
-        flags: ExecutionFlags = ExecutionFlags.NONE,
-    ) -> KernelSelection:
-        """Asks the engines in turn; the functions compile here too, for the layouts of their arrays."""
-        declined: list[tuple[str, Declined]] = []
-        is_reduced = ExecutionFlags.ALLOW_HALF_PRECISION_COMPUTATION in flags
-        for engine in self._reduced if is_reduced else self._engines:
-            answer = engine.compile(spec, desc, [slot.aligned for slot in inputs], [slot.aligned for slot in outputs])
-            if isinstance(answer, Kernel):
-                return KernelSelection(engine, answer, tuple(declined))
-            declined.append((engine.name, answer))
-        reasons = "; ".join(f"{name}: {each.reason}" for name, each in declined)
-        refuse(
-            spec.name,
-            "(D8)",
-            "",
-            reasons,
-            f"a kernel on {self}",
-            'The device "cpu" has one',
-            hresult=HResult.DXGI_ERROR_UNSUPPORTED,
-        )
 
-    def _fuses(
-        self, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout | None]
-    ) -> bool:
-        """Whether a chain of operators of a graph is better given to the engines as one."""
-        engine = self._engines[0]
-        return engine.fuses_pointwise and isinstance(engine.compile(spec, desc, inputs, outputs), Kernel)
+def select_kernel(
+    context: Context,
+    spec: OperatorSpec,
+    desc: OperatorDesc,
+    inputs: Sequence[Slot],
+    outputs: Sequence[Slot],
+    flags: ExecutionFlags = ExecutionFlags.NONE,
+) -> KernelSelection:
+    """Asks the engines in turn; the functions compile here too, for the layouts of their arrays."""
+    declined: list[tuple[str, Declined]] = []
+    is_reduced = ExecutionFlags.ALLOW_HALF_PRECISION_COMPUTATION in flags
+    for engine in context._reduced if is_reduced else context._engines:
+        answer = engine.compile(spec, desc, [slot.aligned for slot in inputs], [slot.aligned for slot in outputs])
+        if isinstance(answer, Kernel):
+            return KernelSelection(engine, answer, tuple(declined))
+        declined.append((engine.name, answer))
+    reasons = "; ".join(f"{name}: {each.reason}" for name, each in declined)
+    refuse(
+        spec.name,
+        "(D8)",
+        "",
+        reasons,
+        f"a kernel on {context}",
+        'The device "cpu" has one',
+        hresult=HResult.DXGI_ERROR_UNSUPPORTED,
+    )
 
-    def _checks_values(self, spec: OperatorSpec) -> bool:
-        """Whether values of an operator's inputs are looked at before it runs."""
-        return spec.check_values is not no_value_checks and (self.memory.is_host or self.debug)
 
-    def _check_values(self, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Any]) -> list[Violation]:
-        """What an operator demands of the values of its inputs; nothing on a GPU, but with `debug`."""
-        if not self._checks_values(spec):
-            return []
-        if not self.memory.is_host:
-            inputs = [None if array is None else array.numpy() for array in inputs]
-        return check_values(spec, desc, inputs)
+def fuses(
+    context: Context,
+    spec: OperatorSpec,
+    desc: OperatorDesc,
+    inputs: Sequence[Layout | None],
+    outputs: Sequence[Layout | None],
+) -> bool:
+    """Whether a chain of operators of a graph is better given to the engines as one."""
+    engine = context._engines[0]
+    return engine.fuses_pointwise and isinstance(engine.compile(spec, desc, inputs, outputs), Kernel)
+
+
+def checks_values(context: Context, spec: OperatorSpec) -> bool:
+    """Whether values of an operator's inputs are looked at before it runs."""
+    return spec.check_values is not no_value_checks and (context.memory.is_host or context.debug)
+
+
+def wrong_values(context: Context, spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Any]) -> list[Violation]:
+    """What an operator demands of the values of its inputs; nothing on a GPU, but with `debug`."""
+    if not checks_values(context, spec):
+        return []
+    if not context.memory.is_host:
+        inputs = [None if array is None else array.numpy() for array in inputs]
+    return check_values(spec, desc, inputs)
 
 
 def _gpu(name: str) -> tuple[Memory, tuple[Engine, ...], tuple[Engine, ...]]:

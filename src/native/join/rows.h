@@ -246,7 +246,7 @@ class RowJoin final : public Plan {
   }
 
   // Prefetches what the next block takes of an input.
-  static void prefetch_next_block(const InputRows& in) {
+  ANYDML_INLINE static void prefetch_next_block(const InputRows& in) {
     for (int64_t i = in.bytes; i < 2 * in.bytes; i += kLine) prefetch_line(in.begin + i);
   }
 
@@ -330,7 +330,7 @@ class RowJoin final : public Plan {
 
   // Prefetches the first lines of a run, maybe of the next row. The hardware prefetches the rest, and all
   // runs of a few inputs.
-  void prefetch_run(const Job& job, int64_t row, size_t piece) const {
+  ANYDML_INLINE void prefetch_run(const Job& job, int64_t row, size_t piece) const {
     const size_t pieces = rows_.pieces.size();
     if (pieces <= kFewInputs) return;
     if (piece >= pieces) {

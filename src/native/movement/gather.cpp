@@ -144,7 +144,7 @@ class GatherPlan final : public Plan {
   }
 
   // What the indices are of in the next step of the dimensions before, in proportion to how many are done.
-  void prefetch_next(const std::byte* next, int64_t number, int64_t count) const {
+  ANYDML_INLINE void prefetch_next(const std::byte* next, int64_t number, int64_t count) const {
     const int64_t begin = next_ * number / rows_.size;
     const int64_t end = next_ * (number + count) / rows_.size;
     for (int64_t i = begin; i < end; i += kLine) prefetch_line(next + i);

@@ -169,7 +169,7 @@ class Points {
   bool have_rows() const { return next_ > 0; }
   // Prefetches what the next rows of points point to, in proportion to how many these are, where each row has
   // a part of the tensor for itself, one behind the other: the hardware follows no order of indices.
-  void prefetch_next(const Block& block, const std::byte* pointed) const {
+  ANYDML_INLINE void prefetch_next(const Block& block, const std::byte* pointed) const {
     if (next_ == 0) return;
     const std::byte* const from = pointed + block.pointed + next_ * runs_at_once_;
     const int64_t size = next_ * block.runs * block.count / inner().size;

@@ -88,7 +88,7 @@ class PlanePooling final : public Plan {
 
 #if defined(ANYDML_SUMS_OF_8)
   // Planes that end within a line are too short for the hardware prefetcher.
-  void prefetch(const std::byte* from) const {
+  ANYDML_INLINE void prefetch(const std::byte* from) const {
     for (int64_t i = 0; i < kRunsAtOnce * box_.run; i += kLine) prefetch_line(from + i);
   }
 #endif

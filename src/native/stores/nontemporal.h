@@ -43,7 +43,7 @@ inline const std::byte* prefetch_address(const std::byte* from, bool down) {
 }
 
 // Prefetches the line at `from` into the second cache; an address that is not mapped does no harm. It has to
-// be inlined: compilers take a call of it for a call without effect, and leave it out.
+// be inlined, as has all that does nothing else: compilers leave a call of it out as one without effect.
 ANYDML_INLINE void prefetch_line([[maybe_unused]] const std::byte* from) {
 #if defined(ANYDML_STREAM_SSE2)
   _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T1);

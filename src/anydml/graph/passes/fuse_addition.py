@@ -16,6 +16,7 @@ from ...core.strided_layout import Layout
 from ...operators import spec as spec_named
 from ...operators.convolution_addition import CONVOLUTION_ADDITION, ConvolutionAddition
 from ...operators.schema import Tensor
+from ...runtime.context import fuses
 from ..ir import Network, Vertex
 from ..verify import Port
 
@@ -105,7 +106,7 @@ def _fuse(network: Network, i: int, at: int, relu: int | None) -> bool:
 def _has_kernel(network: Network, desc: ConvolutionAddition) -> bool:
     spec = CONVOLUTION_ADDITION
     inputs = [None if tensor is None else Layout.of_desc(tensor) for _, tensor in spec.inputs(desc)]
-    return network.device._fuses(spec, desc, inputs, [Layout.of_desc(desc.OutputTensor)])
+    return fuses(network.device, spec, desc, inputs, [Layout.of_desc(desc.OutputTensor)])
 
 
 def part_biases(network: Network) -> None:

@@ -11,7 +11,7 @@ from ...core.strided_layout import Layout
 from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ...operators.pointwise_chain import POINTWISE_CHAIN, ChainStep, PointwiseChain
 from ...operators.schema import Tensor
-from ...runtime.context import Context
+from ...runtime.context import Context, fuses
 from ..ir import Network, Vertex
 from ..verify import Port
 
@@ -115,7 +115,7 @@ def _is_taken(vertex: Vertex, device: Context) -> bool:
     layouts = [
         [_layout(tensor) for _, tensor in side(vertex.desc)] for side in (vertex.spec.inputs, vertex.spec.outputs)
     ]
-    return device._fuses(vertex.spec, vertex.desc, *layouts)
+    return fuses(device, vertex.spec, vertex.desc, *layouts)
 
 
 def _layout(tensor: Tensor | None) -> Layout | None:
