@@ -130,6 +130,7 @@ def test_all_kernels_compile() -> None:
         "scale_channels",
         "scan_chain",
         "scan_narrow",
+        "scan_narrow_chain",
         "scan_row_chain",
         "scan_rows",
         "scan_short_rows",
