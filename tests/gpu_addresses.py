@@ -48,7 +48,7 @@ POINTWISE_NAMES = ("ACTIVATION_GELU", "ELEMENT_WISE_CLIP", "ELEMENT_WISE_DIFFERE
 """Some of all that share a planner."""
 BY_CALLS = ("CONVOLUTION", "CONVOLUTION_ADD_RELU", "PRODUCT_ATTENTION")
 """What is not drawn here: kernels only follow calls of PyTorch, or descs are made by graphs alone."""
-WAITING = ("scan_chain", "scan_row_chain")
+WAITING = ("scan_chain", "scan_narrow_chain", "scan_row_chain")
 """Kernels whose programs wait for others."""
 BY_WORDS = ("average_planes",)
 """Kernels that read whole words in which a tensor begins or ends."""

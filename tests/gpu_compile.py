@@ -76,7 +76,8 @@ def main() -> None:
     Launch.compile = lambda launch, device, types: None  # type: ignore[method-assign]
     scans()
     # The same shapes as long lines.
-    scan.TILE, scan.LONG, scan.DEEP, scan.FLAT_TILE, scan.FEW_PROGRAMS = 8, 4, 4, 32, 10**6
+    scan.TILE, scan.LONG, scan.DEEP, scan.FEW_PROGRAMS = 8, 4, 4, 10**6
+    scan.HELD = dict.fromkeys(scan.HELD, (256, 2))
     scan.SEGMENT = 64
     from anydml.functions._call import _compile
     from anydml.functions._call_cache import CALL_CACHE

@@ -130,6 +130,7 @@ def test_all_kernels_compile() -> None:
         "scale_channels",
         "scan_chain",
         "scan_narrow",
+        "scan_narrow_chain",
         "scan_row_chain",
         "scan_rows",
         "scan_short_rows",
@@ -145,6 +146,9 @@ def test_all_kernels_compile() -> None:
 
 @on_gpu
 def test_tensors_of_any_size_are_planned_and_offsets_are_wide_enough() -> None:
+    triton = pytest.importorskip("triton")
+    if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 9):
+        pytest.skip(f"Triton {triton.__version__}: its interpreter works with today's NumPy from 3.9 on")
     script = [sys.executable, str(Path(__file__).with_name("gpu_addresses.py"))]
     done = subprocess.run(script, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, (done.stdout + done.stderr)[-5000:]

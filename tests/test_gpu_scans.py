@@ -30,14 +30,16 @@ def tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
         monkeypatch.setattr(f"{scan}.Geometry.index", property(lambda self: language.int64))
     elif request.param != "as planned":
-        small: dict[str, Any] = {"TILE": 32, "LONG": 16, "DEEP": 4, "PIECE": 32, "TILES": 2, "GROUPS": (2, 4, 4)}
-        small["FLAT_TILE"] = 32
+        small: dict[str, Any] = {"TILE": 32, "LONG": 16, "DEEP": 4, "PIECE": 32, "GROUPS": (2, 4, 4)}
+        small["TILES"], small["SCALED_TILES"] = dict.fromkeys((2, 4, 8), 2), 2
+        small["HELD"] = dict.fromkeys((2, 4, 8), (256, 2))
         small["SEGMENT"] = 128
         small["ROW_TILES"] = {2: (64, 32, 16), 4: (32, 16, 8), 8: (16, 8)}
         small["WIDE_TILES"] = {2: 64, 4: 32, 8: 32}
         small["MANY_ROWS"] = 6
-        small["WIDE_PIECES"] = 1 << 10
-        small["LINES"], small["CHAINED"], small["SHALLOW"] = {2: 8, 4: 4, 8: 4}, {2: 4, 4: 4, 8: 4}, 2
+        small["WIDE_PIECES"] = dict.fromkeys((2, 4, 8), 1 << 10)
+        small["LINES"], small["SHALLOW"] = {2: 8, 4: 4, 8: 4}, 2
+        small["CHAINED"] = dict.fromkeys((2, 4, 8), (4, 2))
         small["MANY_LINES"], small["MANY_STEPS"] = 16, 4
         small["PIECES"] = {size: 512 * size for size in (2, 4, 8)}
         small["FACTORS"] = 512

@@ -12,6 +12,7 @@ from .ops import (
     aggregates_of,
     along_axis,
     along_lines,
+    apply_prefix,
     combine,
     exclusive_prefix,
     line_offsets,
@@ -19,10 +20,12 @@ from .ops import (
     mark_contiguous,
     multiply,
     offset_along,
+    parts_before,
     propagate,
     read_along,
     reduce_along,
     scan_from_carry,
+    scan_parts,
 )
 from .rows import aggregate, load_places, places_of, row_of, scan_places
 from .tile import scan_consecutive_tiles
@@ -168,7 +171,6 @@ def scan_chain(
     PARTS: tl.constexpr,
     DEPTH: tl.constexpr,
     DIM: tl.constexpr,
-    TRANSPOSED: tl.constexpr,
     PAIRS: tl.constexpr,
     PRODUCT: tl.constexpr,
     SCALED: tl.constexpr,
@@ -182,8 +184,7 @@ def scan_chain(
     words: all 0, or written by launches before, with other epochs from 1 to 2^31 - 1; `first_ticket` is the number of
     tickets that these have taken.
 
-    Where DIM is 1, a piece's parts are TILES * DEPTH long, so that threads need each other once for all tiles. Where
-    TRANSPOSED, it has one part, which all threads scan, line by line.
+    Where DIM is 1, a piece's parts are TILES * DEPTH long, so that threads need each other once for all tiles.
     """
     IDENTITY: tl.constexpr = 1 if PRODUCT else 0
     SIZE: tl.constexpr = TILES * PARTS * DEPTH
@@ -231,9 +232,7 @@ def scan_chain(
         DIM, GROUP, SPAN, WORDS, LINES, PRODUCT, SCALED, ACCUMULATOR,
     )  # fmt: skip
     # Elements are read again, from a cache: a program that waits should hold few registers, so that many fit.
-    if TRANSPOSED:
-        carry, carry_exponent = tl.permute(carry, (0, 2, 1)), tl.permute(carry_exponent, (0, 2, 1))
-    if DIM == 1 and not TRANSPOSED:
+    if DIM == 1:
         carry, carry_exponent = exclusive_prefix(carry, carry_exponent, totals, powers, 1, SCALED, PRODUCT, REVERSE)
         depth = along_axis(1, DEPTH, 1, INDEX)
         last = along_axis(PARTS, 1, 1, INDEX, TILES * DEPTH) + (0 if REVERSE else DEPTH - 1)
@@ -258,7 +257,7 @@ def scan_chain(
     else:
         scan_consecutive_tiles(
             x_lines, y_lines, start, TILES, x_axis, y_axis, is_line, n, carry, carry_exponent,
-            PARTS, DEPTH, 2, TRANSPOSED, TILES == 1, PRODUCT, SCALED, ACCUMULATOR, EXCLUSIVE, REVERSE, INDEX,
+            PARTS, DEPTH, 2, TILES == 1, PRODUCT, SCALED, ACCUMULATOR, EXCLUSIVE, REVERSE, INDEX,
         )  # fmt: skip
 
 
@@ -319,3 +318,112 @@ def scan_row_chain(
         x_base, y_base, y_lead, start, TILES, lead, end, low, high, carry, carry_exponent,
         1, DEPTH, VECTOR, TILES == 1, PRODUCT, SCALED, ACCUMULATOR, EXCLUSIVE, REVERSE, INDEX,
     )  # fmt: skip
+
+
+@triton.jit
+def _swizzled(step, line, LINES: tl.constexpr, DEPTH: tl.constexpr):
+    """Where an element of a tile of parts of DEPTH steps of LINES lines lies in shared memory: threads that read the
+    same step of parts side by side read different banks."""
+    BANKS: tl.constexpr = 32
+    APART: tl.constexpr = min(DEPTH, max(1, BANKS // LINES))
+    return (step ^ (step // DEPTH % APART)) * LINES + line
+
+
+@triton.jit
+def _parts_of(flat, offset, PARTS: tl.constexpr, DEPTH: tl.constexpr, LINES: tl.constexpr, IDENTITY: tl.constexpr):
+    """1 x DEPTH x (PARTS * LINES) elements of a tile that lies as `_swizzled` says, those that are `offset` steps
+    further; the identity outside the tile."""
+    column = tl.arange(0, PARTS * LINES)[None, :]
+    step = column // LINES * DEPTH + tl.arange(0, DEPTH)[:, None] + offset
+    is_there = (step >= 0) & (step < PARTS * DEPTH)
+    index = _swizzled(tl.where(is_there, step, 0), column % LINES, LINES, DEPTH)
+    tile = tl.gather(flat, tl.reshape(index, (DEPTH * PARTS * LINES,)), 0)
+    tile = tl.reshape(tile, (1, DEPTH, PARTS * LINES))
+    return tl.where(is_there[None, :, :], tile, IDENTITY).to(flat.dtype)
+
+
+@triton.jit(do_not_specialize=["epoch", "first_ticket", "zero"])
+def scan_narrow_chain(
+    x,
+    y,
+    words,
+    epoch,
+    first_ticket,
+    zero,
+    n,
+    x_axis,
+    y_axis,
+    line_count,
+    sizes,
+    x_strides,
+    y_strides,
+    GROUP: tl.constexpr,
+    SPAN: tl.constexpr,
+    WORDS: tl.constexpr,
+    LOOPS: tl.constexpr,
+    ADJACENT: tl.constexpr,
+    LINES: tl.constexpr,
+    PARTS: tl.constexpr,
+    DEPTH: tl.constexpr,
+    WITHIN: tl.constexpr,
+    PRODUCT: tl.constexpr,
+    SCALED: tl.constexpr,
+    ACCUMULATOR: tl.constexpr,
+    EXCLUSIVE: tl.constexpr,
+    REVERSE: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Single-pass chained scan of few lines side by side, ADJACENT ones: a piece is PARTS * DEPTH steps of them, read
+    and written in the order of memory, and transposed in shared memory so that a thread has a part of a line.
+
+    The program's threads hold the piece while it waits, so that memory is read once. WITHIN is the type of offsets in
+    a piece.
+    """
+    IDENTITY: tl.constexpr = 1 if PRODUCT else 0
+    SIZE: tl.constexpr = PARTS * DEPTH
+    WIDTH: tl.constexpr = PARTS * LINES
+    blocks = line_count // ADJACENT
+    pieces = tl.cdiv(n, SIZE).to(tl.int32)
+    epoch = tl.cast(epoch, tl.int64) << 32
+    ticket = (tl.atomic_add(words, 1, sem="relaxed") - first_ticket).to(tl.int32)
+    block = ticket % blocks
+    piece = ticket // blocks
+    x_at, y_at = line_offsets(block.to(INDEX) * ADJACENT, sizes, x_strides, y_strides, LOOPS)
+    start = tl.cast(pieces - 1 - piece if REVERSE else piece, INDEX) * SIZE
+    left = tl.minimum(n - start, SIZE).to(tl.int32)
+    # The elements in the order in which they lie in shared memory. The compiler takes nothing for aligned, as it does
+    # not know that `zero` is 0: threads go along memory.
+    place = tl.arange(0, SIZE * LINES)
+    line = place % LINES
+    step = _swizzled(place // LINES, 0, LINES, DEPTH) // LINES
+    is_there = (line < ADJACENT) & (step < left)
+    x_piece = x + (x_at + start * x_axis)
+    along = step.to(WITHIN)
+    column = line.to(WITHIN)
+    flat = tl.load(x_piece + (along * x_axis + column * x_strides[0] + zero), mask=is_there, other=IDENTITY)
+    values = _parts_of(flat, 0, PARTS, DEPTH, LINES, IDENTITY)
+    totals, powers = aggregates_of(values, 1, SCALED, PRODUCT, ACCUMULATOR)
+    totals, powers = tl.reshape(totals, (PARTS, 1, LINES)), tl.reshape(powers, (PARTS, 1, LINES))
+    total, power = reduce_along(totals, powers, 0, SCALED, PRODUCT)
+    lines = tl.arange(0, LINES)
+    carry, carry_exponent = _look_back(
+        words, epoch, block, blocks, piece, pieces, lines, along_lines(lines < ADJACENT, 1), total, power,
+        1, GROUP, SPAN, WORDS, LINES, PRODUCT, SCALED, ACCUMULATOR,
+    )  # fmt: skip
+    if EXCLUSIVE:
+        values = _parts_of(flat, 1 if REVERSE else -1, PARTS, DEPTH, LINES, IDENTITY)
+    prefixes, exponents, totals, powers = scan_parts(values, 1, SCALED, PRODUCT, ACCUMULATOR, REVERSE)
+    totals, powers = tl.reshape(totals, (PARTS, 1, LINES)), tl.reshape(powers, (PARTS, 1, LINES))
+    before, before_exponent = parts_before(totals, powers, SCALED, PRODUCT, REVERSE)
+    before, before_exponent = combine(carry, carry_exponent, before, before_exponent, SCALED, PRODUCT)
+    before_exponent = tl.reshape(tl.broadcast_to(before_exponent, before.shape), (1, 1, WIDTH))
+    before = tl.reshape(before, (1, 1, WIDTH))
+    result = apply_prefix(before, before_exponent, prefixes, exponents, SCALED, PRODUCT).to(y.dtype.element_ty)
+    # In the order of memory.
+    result = tl.reshape(tl.permute(tl.reshape(result, (DEPTH, PARTS, LINES)), (1, 0, 2)), (SIZE * LINES,))
+    step = place // LINES
+    along = step.to(WITHIN)
+    column = line.to(WITHIN)
+    y_piece = y + (y_at + start * y_axis)
+    is_there = (line < ADJACENT) & (step < left)
+    tl.store(y_piece + (along * y_axis + column * y_strides[0] + zero), result, mask=is_there)

@@ -172,6 +172,27 @@ def scan_parts(
 
 
 @triton.jit
+def parts_before(totals, exponents, SCALED: tl.constexpr, PRODUCT: tl.constexpr, REVERSE: tl.constexpr):
+    """The aggregate of the parts before each one, by a scan of them."""
+    IDENTITY: tl.constexpr = 1 if PRODUCT else 0
+    PARTS: tl.constexpr = totals.shape[0]
+    part = tl.arange(0, PARTS)[:, None, None]
+    is_first = part == (PARTS - 1 if REVERSE else 0)
+    source = tl.broadcast_to(tl.where(is_first, part, part + (1 if REVERSE else -1)), totals.shape)
+    others = tl.where(is_first, IDENTITY, tl.gather(totals, source, 0)).to(totals.dtype)
+    if PRODUCT:
+        before = tl.associative_scan(others, 0, multiply, REVERSE)
+    else:
+        before = tl.associative_scan(others, 0, add, REVERSE)
+    exponent = exponents
+    if SCALED:
+        others = tl.where(is_first, 0, tl.gather(exponents, source, 0))
+        before, exponent = frexp(before)
+        exponent += tl.associative_scan(others, 0, add, REVERSE)
+    return before, exponent
+
+
+@triton.jit
 def exclusive_prefix(
     carry,
     carry_exponent,
@@ -186,17 +207,21 @@ def exclusive_prefix(
     PARTS: tl.constexpr = totals.shape[0]
     if PARTS > 1:
         IDENTITY: tl.constexpr = 1 if PRODUCT else 0
-        # For each part the others, along DIM.
-        other = along_axis(1, PARTS, DIM, tl.int32)
-        part = tl.arange(0, PARTS)[:, None, None]
-        is_before = (other > part) if REVERSE else (other < part)
-        if DIM == 1:
-            others, other_exponents = tl.permute(totals, (1, 0, 2)), tl.permute(exponents, (1, 0, 2))
+        if DIM == 1 and PARTS > 2 and not totals.dtype.is_floating():
+            # All pairs of integers take too many registers.
+            before, exponent = parts_before(totals, exponents, SCALED, PRODUCT, REVERSE)
         else:
-            others, other_exponents = tl.permute(totals, (2, 1, 0)), tl.permute(exponents, (2, 1, 0))
-        others = tl.where(is_before, others, IDENTITY).to(totals.dtype)
-        other_exponents = tl.where(is_before, other_exponents, 0)
-        before, exponent = reduce_along(others, other_exponents, DIM, SCALED, PRODUCT)
+            # For each part the others, along DIM.
+            other = along_axis(1, PARTS, DIM, tl.int32)
+            part = tl.arange(0, PARTS)[:, None, None]
+            is_before = (other > part) if REVERSE else (other < part)
+            if DIM == 1:
+                others, other_exponents = tl.permute(totals, (1, 0, 2)), tl.permute(exponents, (1, 0, 2))
+            else:
+                others, other_exponents = tl.permute(totals, (2, 1, 0)), tl.permute(exponents, (2, 1, 0))
+            others = tl.where(is_before, others, IDENTITY).to(totals.dtype)
+            other_exponents = tl.where(is_before, other_exponents, 0)
+            before, exponent = reduce_along(others, other_exponents, DIM, SCALED, PRODUCT)
         carry, carry_exponent = combine(carry, carry_exponent, before, exponent, SCALED, PRODUCT)
     return carry, carry_exponent
 

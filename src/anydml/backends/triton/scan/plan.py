@@ -20,7 +20,7 @@ from ....core.strided_layout import Layout, fold
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ...base import Declined
 from ...torch.tensors import DEFAULT_STREAM, TYPES, stream_key_of
-from ..launch import BITS, LARGE, Launch, Planned, Tensors, next_power_of_2
+from ..launch import BITS, LARGE, WIDE, Launch, Planned, Tensors, next_power_of_2
 from . import lookback as scan_chain_kernels
 from . import narrow as scan_narrow_kernels
 from . import rows as scan_row_kernels
@@ -51,22 +51,26 @@ DEEP = 16
 """Elements of a part where lines are adjacent, all of one thread; twice as many where a thread reads pairs."""
 NARROW = 2 * WARP
 """Adjacent lines, below which a tile is read and written in the order of memory: a small program's threads."""
-FLAT, FLAT_TILE = 7, 1024
-"""Adjacent lines, up to which long ones are scanned in chains by all threads, one after the other, as threads with a
-line each would read pieces of sectors; and the elements of a tile of them."""
 FEW_PROGRAMS, MANY_LINES = 256, 1 << 16
 """Programs that keep a GPU busy: fewer long lines go in chains. Lines that keep it busy with a warp for each tile."""
-PIECE, TILES = 8 << 10, 4
-"""Bytes of a tile in a chain along a line, at most, and tiles of a piece; twice as many of products, and of few lines
-of halves."""
+PIECE, TILES, SCALED_TILES = 8 << 10, {2: 4, 4: 4, 8: 2}, 8
+"""Bytes of a tile in a chain along a line, at most, and tiles of a piece of sums, by the bytes of an element, and of
+products: pieces that are read before they are scanned are to stay in the cache until they are."""
+FLAT = {2: 7, 4: 7, 8: NARROW - 1}
+"""Adjacent lines, by the bytes of an element, up to which a program's threads hold a piece of long ones, as the cache
+would be read by pieces of sectors: more elements take more instructions than memory time."""
+HELD = {2: (4096, 4), 4: (4096, 4), 8: (2048, 4)}
+"""Elements of such a piece, its lines rounded up to a power of 2, and warps, by the bytes of an element."""
 PIECES = {2: 16 << 10, 4: 20 << 10, 8: 16 << 10}
 """Bytes of a piece of sums where lines lie side by side, by those of an element: all that are read before they are
 scanned are to stay in the cache until they are."""
-WIDE_PIECES, PAIRED_PIECES = 80 << 10, 40 << 10
-"""Likewise where many lie so, and where a thread reads pairs."""
-LINES, CHAINED, SHALLOW = {2: 128, 4: 64, 8: 64}, {2: 256, 4: 128, 8: 64}, 8
-"""Lines of a tile, by the bytes of an element, and elements of a part, where lines begin at odd places: alone, and in
-chains of any: memory is slow at what begins in the middle of its lines, so more of it side by side."""
+WIDE_PIECES = {2: 40 << 10, 4: 80 << 10, 8: 40 << 10}
+"""Likewise where many lie so."""
+LINES, SHALLOW = {2: 128, 4: 64, 8: 64}, 8
+"""Lines of a tile, by the bytes of an element, and elements of a part, where lines begin at odd places: memory is slow
+at what begins in the middle of its lines, so more of it side by side."""
+CHAINED = {2: (128, 4), 4: (128, 8), 8: (64, 8)}
+"""Likewise in chains of any lines: twice as many elements of halves are more than registers hold."""
 MANY_STEPS = 64
 """Elements of a line, from which on such tiles pay."""
 FACTORS = 8 << 10
@@ -307,57 +311,85 @@ def _chained(
     geometry: Geometry, adjacent: int, tile: dict[str, Any], constants: dict[str, Any], dtype: torch.dtype, device: str
 ) -> Planned:
     accumulator, scaled = constants["ACCUMULATOR"], constants["SCALED"]
-    lines, parts, warps = tile.get("LINES", 1), 1, WARPS
-    if 0 < adjacent < NARROW:
-        lines = next_power_of_2(adjacent)
-    if adjacent > FLAT:
-        parts, depth = WARPS, DEEP
-        piece = PIECES[dtype.itemsize]
-        if adjacent >= NARROW and not scaled:
-            piece = PAIRED_PIECES if tile["PAIRS"] else WIDE_PIECES
-            if not tile["PAIRS"] and geometry.count >= 2 * CHAINED[dtype.itemsize]:
-                lines, depth = CHAINED[dtype.itemsize], SHALLOW
-        if adjacent < NARROW:
-            parts, warps = NARROW // lines, WARPS // 2
-            depth *= 2 if dtype.itemsize == 2 and not scaled else 1
-        elements = FACTORS if scaled else piece // dtype.itemsize
-        tiles = max(1, elements // (lines * parts * depth))
+    is_row, is_narrow = not adjacent and geometry.is_along, 0 < adjacent <= FLAT[dtype.itemsize]
+    if is_narrow:
+        form, warps = _narrow_piece(geometry, adjacent, dtype)
     else:
-        depth = FLAT_TILE // lines if adjacent else min(LONG if scaled else TILE, PIECE // dtype.itemsize)
-        tiles = 2 * TILES if scaled or not adjacent or dtype.itemsize == 2 else TILES
-    size = tiles * parts * depth
+        form, warps = _piece(geometry, adjacent, tile, dtype, scaled)
+    lines, size = form["LINES"], form.get("TILES", 1) * form["PARTS"] * form["DEPTH"]
     group = GROUPS[0] if lines > 1 else GROUPS[1 if scaled else 2]
-    is_row = not adjacent and geometry.is_along
     reach = geometry.axis.size + (VECTOR // dtype.itemsize - 1 if is_row else 0)
-    blocks, pieces = -(-geometry.count // lines), -(-reach // size)
+    blocks, pieces = -(-geometry.count // form.get("ADJACENT", lines)), -(-reach // size)
     width = accumulator.primitive_bitwidth // 32 + scaled
     words = 16 + (pieces + -(-pieces // group) + pieces // group**2 + 1) * blocks * lines * width
-    form = {
-        "LINES": lines,
-        "PARTS": parts,
-        "DEPTH": depth,
-        "DIM": 1 if adjacent else 2,
-        "TRANSPOSED": 0 < adjacent <= FLAT,
-        "PAIRS": tile.get("PAIRS", False),
-    }
     constants = {
         "GROUP": group,
         "SPAN": max(group, WARP * warps // lines),
         "WORDS": width,
-        "TILES": tiles,
         "LOOPS": max(len(geometry.lines), 1),
-        **({"DEPTH": depth, "VECTOR": VECTOR // dtype.itemsize} if is_row else form),
+        **({"TILES": form["TILES"], "DEPTH": form["DEPTH"], "VECTOR": VECTOR // dtype.itemsize} if is_row else form),
         **constants,
     }
     typed = _TYPED[dtype]
     programs, others = blocks * pieces, geometry.row_arguments() if is_row else geometry.arguments()
-    kernel = scan_chain_kernels.scan_row_chain if is_row else scan_chain_kernels.scan_chain
+    kernels = scan_chain_kernels
+    kernel = kernels.scan_row_chain if is_row else kernels.scan_narrow_chain if is_narrow else kernels.scan_chain
     # The epoch and the first ticket, which each launch has of its own: integers of 32 bits, and of 64.
     arguments = (1, LARGE, *others)
     launch = Launch(kernel, programs, arguments, constants, (typed, typed), warps)
     run = _Chain(launch, programs, others, words, torch.device(device))
     description = f"chained scan, {pieces} pieces of {lines} lines x {size}, {blocks} side by side"
     return Planned(description, run, [(launch, [dtype, dtype, torch.int64])])
+
+
+def _narrow_piece(geometry: Geometry, adjacent: int, dtype: torch.dtype) -> tuple[dict[str, Any], int]:
+    """A piece of few lines side by side, which threads hold while they wait, and the warps that share it."""
+    elements, warps = HELD[dtype.itemsize]
+    lines = next_power_of_2(adjacent)
+    width = max(WARP * warps, lines)
+    reach = [
+        steps * max(loop.x, loop.y) for steps, loop in ((elements // lines, geometry.axis), (lines, geometry.lines[0]))
+    ]
+    form = {
+        "ADJACENT": adjacent,
+        "LINES": lines,
+        "PARTS": width // lines,
+        "DEPTH": elements // width,
+        "WITHIN": tl.int64 if sum(reach) >= WIDE else tl.int32,
+    }
+    return form, warps
+
+
+def _piece(
+    geometry: Geometry, adjacent: int, tile: dict[str, Any], dtype: torch.dtype, scaled: bool
+) -> tuple[dict[str, Any], int]:
+    """A piece of lines side by side, or of one line, and the warps that share it."""
+    item, lines, parts, warps = dtype.itemsize, tile.get("LINES", 1), 1, WARPS
+    pairs = False
+    if 0 < adjacent < NARROW:
+        lines, warps = next_power_of_2(adjacent), WARPS // 2
+        parts, depth, elements = NARROW // lines, DEEP * (2 if item == 2 and not scaled else 1), PIECES[item] // item
+    elif adjacent:
+        parts, depth, elements = WARPS, DEEP, WIDE_PIECES[item] // item
+        if not scaled and geometry.count >= 2 * CHAINED[item][0]:
+            lines, depth = CHAINED[item]
+        elif not scaled:
+            pairs = tile["PAIRS"]
+    else:
+        depth = elements = min(LONG if scaled else TILE, PIECE // item)
+    elements = FACTORS if scaled else elements
+    tiles = max(1, elements // (lines * parts * depth))
+    if not adjacent:
+        tiles = SCALED_TILES if scaled else TILES[item]
+    form = {
+        "TILES": tiles,
+        "LINES": lines,
+        "PARTS": parts,
+        "DEPTH": depth,
+        "DIM": 1 if adjacent else 2,
+        "PAIRS": pairs,
+    }
+    return form, warps
 
 
 class _Chain:

@@ -54,7 +54,6 @@ def scan_consecutive_tiles(
     PARTS: tl.constexpr,
     DEPTH: tl.constexpr,
     DIM: tl.constexpr,
-    TRANSPOSED: tl.constexpr,
     ONE: tl.constexpr,
     PRODUCT: tl.constexpr,
     SCALED: tl.constexpr,
@@ -63,18 +62,14 @@ def scan_consecutive_tiles(
     REVERSE: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Scans `tiles` tiles along the axis, of which that at `start` is the first in memory; ONE says that there is one.
-
-    Where TRANSPOSED, tiles of memory, and so `x_lines` and `y_lines`, are of DIM 1, and transposed to be scanned.
-    """
+    """Scans `tiles` tiles along the axis, of which that at `start` is the first in memory; ONE says that it is all."""
     IDENTITY: tl.constexpr = 1 if PRODUCT else 0
     SIZE: tl.constexpr = PARTS * DEPTH
-    FROM: tl.constexpr = 1 if TRANSPOSED else DIM
-    along = along_axis(PARTS, DEPTH, FROM, INDEX)
+    along = along_axis(PARTS, DEPTH, DIM, INDEX)
     last = tl.full((1, 1, 1), 0 if REVERSE else SIZE - 1, INDEX)
     next_start = start + tl.cast(tiles - 1 if REVERSE else 0, INDEX) * SIZE
     values, ends = read_along(
-        x_lines, along, along, last, next_start, x_axis, is_line, n, SIZE, FROM, EXCLUSIVE, REVERSE, IDENTITY
+        x_lines, along, along, last, next_start, x_axis, is_line, n, SIZE, DIM, EXCLUSIVE, REVERSE, IDENTITY
     )
     for tile in range(tiles):
         at = along + next_start
@@ -85,17 +80,12 @@ def scan_consecutive_tiles(
             next_start = start + tl.cast(tiles - 2 - tile if REVERSE else tile + 1, INDEX) * SIZE
             is_next = is_line & (tl.full((1, 1, 1), 1, tl.int32) + tile < tiles)
             values, ends = read_along(
-                x_lines, along, along, last, next_start, x_axis, is_next, n, SIZE, FROM, EXCLUSIVE, REVERSE, IDENTITY
+                x_lines, along, along, last, next_start, x_axis, is_next, n, SIZE, DIM, EXCLUSIVE, REVERSE, IDENTITY
             )
-        if TRANSPOSED:
-            current = tl.permute(current, (0, 2, 1))
-            beside = tl.permute(beside, (0, 2, 1))
         prefixes, exponents, totals, powers = scan_parts(current, DIM, SCALED, PRODUCT, ACCUMULATOR, REVERSE)
         before, before_exponent = exclusive_prefix(carry, carry_exponent, totals, powers, DIM, SCALED, PRODUCT, REVERSE)
         result = apply_prefix(before, before_exponent, prefixes, exponents, SCALED, PRODUCT)
-        if TRANSPOSED:
-            result = tl.permute(result, (0, 2, 1))
-        place = y_lines + offset_along(at, y_axis, FROM)
+        place = y_lines + offset_along(at, y_axis, DIM)
         tl.store(place, result.to(y_lines.dtype.element_ty), mask=is_line & (at < n))
         if not ONE:
             if PARTS > 1:
@@ -143,5 +133,5 @@ def scan_tiles(
     tiles = 1 if ONE else tl.cdiv(n, PARTS * DEPTH)
     scan_consecutive_tiles(
         x_lines, y_lines, 0, tiles, x_axis, y_axis, is_line, n, carry, exponent,
-        PARTS, DEPTH, DIM, False, ONE, PRODUCT, SCALED, ACCUMULATOR, EXCLUSIVE, REVERSE, INDEX,
+        PARTS, DEPTH, DIM, ONE, PRODUCT, SCALED, ACCUMULATOR, EXCLUSIVE, REVERSE, INDEX,
     )  # fmt: skip
