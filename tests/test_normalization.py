@@ -204,6 +204,19 @@ def test_the_formula_is_rounded_once(dtype: np.dtype[Any]) -> None:
         assert _near(FLOATS[dtype], value, s * (a - m) / root + b, slack)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("axes", [[3], [2, 3], [1, 2, 3]])
+def test_an_infinite_element_leaves_its_line_infinite_without_the_variance(dtype: type, axes: list[int]) -> None:
+    """The mean is infinite, too: other elements of the line are infinitely far below it, and that one is no number."""
+    x = np.ones((1, 2, 3, 40), dtype)
+    x[0, 1, 1, 7] = np.inf
+    with np.errstate(invalid="ignore"):
+        expected = x - x.mean(tuple(axes), keepdims=True)
+    for layout in (x, np.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)):
+        y = anydml.mean_variance_normalization(layout, axes=axes, normalize_variance=False)
+        np.testing.assert_array_equal(y, expected)
+
+
 def test_a_large_mean_leaves_the_variance_its_digits() -> None:
     """A mean of squares less the square of the mean would have none of them in FLOAT32's double precision."""
     x = np.float32([1e9, 1e9 + 64, 1e9 + 128])

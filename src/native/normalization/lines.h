@@ -87,7 +87,10 @@ struct MomentsLine {
   template <bool kColumns>
   void map_in_singles(const Line& line, const Wide& mean, const Wide& factor) const {
     const Sixteen high = as_sixteen(mean);
-    const Sixteen low = as_sixteen(mean - as_wide(high));
+    // An infinite mean has no rest.
+    const Sixteen low =
+        as_sixteen(each_of([](Doubles rest) ANYDML_INLINE_LAMBDA { return rest == rest ? rest : Doubles{}; },
+                           mean - as_wide(high)));
     const Sixteen by = as_sixteen(factor);
     const auto times = [](Singles x, Singles y) ANYDML_INLINE_LAMBDA { return x * y; };
     const auto plus = [](Singles x, Singles y) ANYDML_INLINE_LAMBDA { return x + y; };
