@@ -59,7 +59,7 @@ def compile_only(launch: Launch, *tensors: torch.Tensor | None, arguments: Any =
 
 
 def scans() -> None:
-    shapes = [((3, 70), 1), ((3, 601), 1), ((2, 40, 64), 1), ((90, 5), 0), ((90, 3), 0), ((9,), 0)]
+    shapes = [((3, 70), 1), ((3, 601), 1), ((2, 40, 64), 1), ((90, 17), 0), ((90, 5), 0), ((90, 3), 0), ((9,), 0)]
     for (shape, axis), reverse, exclusive in product(shapes, (False, True), (False, True)):
         for dtype in (np.float32, np.float16, np.int64):
             x = torch.from_numpy(np.ones(shape, dtype))
