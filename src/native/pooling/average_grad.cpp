@@ -126,24 +126,17 @@ class WholeSharesPlan final : public Plan {
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* const in = static_cast<const std::byte*>(inputs[0]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
-    const int64_t bytes = planes_.size * size_ * kItem;
-    const int threads = threads_for(bytes);
-    const int64_t calls = std::min(calls_for(bytes, threads), planes_.size);
-    parallel_for(calls, threads, [&](int64_t call) {
-      const int64_t end = share_begin(call + 1, calls, planes_.size);
-      for (int64_t first = share_begin(call, calls, planes_.size); first < end; first += kPart) {
-        const int64_t count = std::min(kPart, end - first);
-        double shares[kPart];
-        T rounded[kPart];
-        load_row<T>(in + first * planes_.out_stride, planes_.out_stride, count, shares);
-        // A sum of one, without the sign of 0.
-        for (int64_t i = 0; i < count; ++i) shares[i] = 0.0 + shares[i] / count_;
-        store_row<T>(shares, count, kItem, reinterpret_cast<std::byte*>(rounded));
-        for (int64_t i = 0; i < count; ++i) {
-          std::byte* const to = out + (first + i) * planes_.in_stride;
-          const T share = rounded[i];
-          for (int64_t e = 0; e < size_; ++e) store(to + e * kItem, share);
-        }
+    for_planes(planes_.size, planes_.size * size_ * kItem, [&](int64_t first, int64_t count) {
+      double shares[kPart];
+      T rounded[kPart];
+      load_row<T>(in + first * planes_.out_stride, planes_.out_stride, count, shares);
+      // A sum of one, without the sign of 0.
+      for (int64_t i = 0; i < count; ++i) shares[i] = 0.0 + shares[i] / count_;
+      store_row<T>(shares, count, kItem, reinterpret_cast<std::byte*>(rounded));
+      for (int64_t i = 0; i < count; ++i) {
+        std::byte* const to = out + (first + i) * planes_.in_stride;
+        const T share = rounded[i];
+        for (int64_t e = 0; e < size_; ++e) store(to + e * kItem, share);
       }
     });
   }

@@ -453,8 +453,8 @@ class PlanesPlan final : public Plan {
   }
 
   PlaneRows<Operation> pooled_;
-  std::vector<Loop>
-      rows_;  // of places, around the rows, some planes at a time: steps in indices, in the output
+  // Of places, around the rows, some planes at a time: steps in indices, and in the output.
+  std::vector<Loop> rows_;
   int64_t bytes_ = 0;
 };
 

@@ -29,6 +29,18 @@ inline bool is_of_whole_planes(const Nest& nest, int64_t item) {
   return nest.outer.size() == 1 && !nest.outer[0].slides() && nest.row.is_whole() && row.in_stride == item;
 }
 
+// Calls body(first, count) for parts of so many planes, of which threads have shares.
+template <class Body>
+void for_planes(int64_t planes, int64_t bytes, const Body& body) {
+  const int threads = threads_for(bytes);
+  const int64_t calls = std::min(calls_for(bytes, threads), planes);
+  parallel_for(calls, threads, [&](int64_t call) {
+    const int64_t end = share_begin(call + 1, calls, planes);
+    for (int64_t first = share_begin(call, calls, planes); first < end; first += kPart)
+      body(first, std::min(kPart, end - first));
+  });
+}
+
 template <class Operation>
 class WholePlan final : public Plan {
  public:
@@ -47,20 +59,13 @@ class WholePlan final : public Plan {
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* const in = static_cast<const std::byte*>(inputs[0]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
-    const int64_t bytes = planes_.size * size_ * kItem;
-    const int threads = threads_for(bytes);
-    const int64_t calls = std::min(calls_for(bytes, threads), planes_.size);
-    parallel_for(calls, threads, [&](int64_t call) {
-      const int64_t end = share_begin(call + 1, calls, planes_.size);
+    for_planes(planes_.size, planes_.size * size_ * kItem, [&](int64_t plane, int64_t count) {
       Number numbers[kPart];
-      for (int64_t plane = share_begin(call, calls, planes_.size); plane < end; plane += kPart) {
-        const int64_t count = std::min(kPart, end - plane);
-        for (int64_t i = 0; i < count; ++i) {
-          numbers[i] = pooled(in + (plane + i) * planes_.in_stride);
-          operation_.finish(nest_, Part{{plane + i}, 0, 1}, numbers + i);
-        }
-        store_row<T>(numbers, count, planes_.out_stride, out + plane * planes_.out_stride);
+      for (int64_t i = 0; i < count; ++i) {
+        numbers[i] = pooled(in + (plane + i) * planes_.in_stride);
+        operation_.finish(nest_, Part{{plane + i}, 0, 1}, numbers + i);
       }
+      store_row<T>(numbers, count, planes_.out_stride, out + plane * planes_.out_stride);
     });
   }
 
