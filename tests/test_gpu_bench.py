@@ -35,8 +35,8 @@ SLOW = ("7x7", "3x3x3", "5x5, any number", "14x14, 2 samples")
 @pytest.fixture(autouse=True)
 def _quick_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     """PyTorch's compiler takes seconds for a row; NumPy stands for CuPy, which has no arrays without a GPU."""
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("torch._dynamo")
+    import torch._dynamo
+
     monkeypatch.setattr(torch, "compile", lambda function, **options: function)
     monkeypatch.setattr(torch._dynamo, "reset", lambda: None)
     if is_interpreted():

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.strided_layout import Array
 from .cases import Work
 from .computation import node_inputs
-from .peer import Absent, Peer
+from .peer import Absent, Peer, calling
 
 NOTHING = "no function of one call in the table"
 
@@ -31,20 +31,14 @@ def function_of(module: Any, name: str, work: Work, of: Callable[[Array], Any]) 
 
 def function_peer(compute: Callable[[], Any], work: Work, ours: Any, array_of: Callable[[Any], Any]) -> Peer:
     """By a function, whose result `array_of` gives as an array of the row's place; None where that is in its output."""
-    is_last, last = next(iter(work.computation[0].outputs.values())).is_last, [None]
+    is_last = next(iter(work.computation[0].outputs.values())).is_last
 
-    def run() -> None:
-        last[0] = None
-        last[0] = compute()
-
-    def result() -> Any:
-        if last[0] is None:
-            return work.output
-        found = array_of(last[0])
+    def as_it_lies(result: Any) -> Any:
+        found = array_of(result)
         order = (0, *range(2, found.ndim), 1) if is_last else range(found.ndim)
         return (found.transpose(order) if isinstance(found, np.ndarray) else found.permute(*order)).reshape(ours.shape)
 
-    return Peer(run, result, ours)
+    return calling(compute, work.output, ours, as_it_lies)
 
 
 def node_peer(session: Callable[..., Peer], work: Work, ours: Array) -> Peer:

@@ -15,7 +15,7 @@ from .computation import Computation
 from .computation_peers import NOTHING, function_of, function_peer
 from .element_wise import ElementWise
 from .element_wise_peers import functions_of, in_turn, with_truth_values
-from .peer import Absent, Peer
+from .peer import Absent, Peer, calling
 from .peers import Peers
 from .places import Place
 
@@ -124,13 +124,7 @@ class GpuPeers(Peers):
             raise Absent(NOTHING)
         arrays = [*work.inputs, *work.outputs]
         call = self._compiled_by_torch(function) if name == "torch.compile" else function
-        last: list[Any] = []
-
-        def run() -> None:
-            last.clear()
-            last.append(call(torch, *arrays))
-
-        return Peer(run, lambda: work.output if last[0] is None else last[0], ours)
+        return calling(lambda: call(torch, *arrays), work.output, ours, lambda found: found)
 
     def _compiled_by_torch(self, function: Callable[..., Any]) -> Callable[..., Any]:
         torch = self.modules["torch"]

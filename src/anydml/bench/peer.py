@@ -22,5 +22,16 @@ class Peer(NamedTuple):
     """Of its result, in units in the last place, where that is measured."""
 
 
+def calling(compute: Callable[[], Any], output: Any, expected: Any, array_of: Callable[[Any], Any]) -> Peer:
+    """By a function that writes into the row's output and gives None, or whose result `array_of` gives as an array."""
+    last: list[Any] = [None]
+
+    def run() -> None:
+        last[0] = None  # makes room for the next one
+        last[0] = compute()
+
+    return Peer(run, lambda: output if last[0] is None else array_of(last[0]), expected)
+
+
 class Absent(Exception):
     """Why a library is not measured in a row."""

@@ -32,7 +32,7 @@ from .computation_peers import NOTHING, function_of, function_peer, node_peer
 from .element_wise import ElementWise, are_near
 from .element_wise_peers import element_wise_peer
 from .operations import Operation
-from .peer import Absent, Peer
+from .peer import Absent, Peer, calling
 from .places import UFUNCS, Host
 from .sessions import session
 
@@ -323,13 +323,7 @@ class HostPeers(Peers):
         arrays = [*work.inputs, *work.outputs]
         if name == "torch":
             arrays = [module.from_numpy(array) for array in arrays]
-        last: list[Any] = []
-
-        def run() -> None:
-            last.clear()
-            last.append(function(module, *arrays))
-
-        return Peer(run, lambda: work.output if last[0] is None else np.asarray(last[0]), ours)
+        return calling(lambda: function(module, *arrays), work.output, ours, np.asarray)
 
     def _session(
         self,
