@@ -100,6 +100,12 @@ def _integers() -> list[Case]:
     return cases
 
 
+def _halves_next_to_ties() -> list[Case]:
+    """Squares that singles round to the middle between two halves, from where they would go to the even one."""
+    a, b = np.float16([-0.05554, -0.614, -1.511, -0.587]), np.float16([0.4446, 1.387, 2.49, 0.4133])
+    return [_case("next to ties", "DIFFERENCE_SQUARE", [a, b], np.float16([0.2502, 4.004, 16.02, 1.001]))]
+
+
 def _layouts() -> list[Case]:
     a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([[10, 10, 10], [20, 20, 20]], np.float32)
     return [
@@ -109,7 +115,7 @@ def _layouts() -> list[Case]:
     ]
 
 
-CASES = [*_floats(), *_integers(), *_layouts()]
+CASES = [*_floats(), *_integers(), *_halves_next_to_ties(), *_layouts()]
 
 OPERATORS_HERE = [name for name, op in OPERATORS.items() if op.family == "arithmetic"]
 

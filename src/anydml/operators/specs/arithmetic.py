@@ -46,7 +46,9 @@ def _mean(desc: Any, a: Array, b: Array) -> Array:
 
 
 def _difference_square(desc: Any, a: Array, b: Array) -> Any:
-    return (a - b) * (a - b)
+    # Singles do not hold the squares of halves' differences, which would be rounded twice.
+    difference = np.subtract(a, b, dtype=np.float64) if a.dtype.kind == "f" else a - b
+    return difference * difference
 
 
 _TABLE_1 = """
