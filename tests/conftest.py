@@ -27,7 +27,8 @@ settings.load_profile("without a clock")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--site", help="the folder of a site that `make docs` has built, to be tested")
     parser.addoption("--each", action="store_true", help="a test for each case, where they are many in one")
-    parser.addoption("--share", default="0/1", help="of the tests with large tensors the i-th of n alone, as in 0/3")
+    parser.addoption("--share", default="0/1", help="of the cases that a test has the i-th of n alone, as in 0/3")
+    parser.addoption("--share-large", default="0/1", help="of the tests with large tensors the i-th of n alone")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,8 +60,12 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)  # before those are left out that `-k` does not name
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tells of how many cases a test is, and finds it by their names. Leaves large tests to other runs, whose shares
-    make up all of them together; and in a GPU's run the tests of other engines, which run without one."""
+    """Tells of how many cases a test is, and finds it by their names. Leaves cases and large tests to other runs, whose
+    shares make up all of them together; and in a GPU's run the tests of other engines, which run without one."""
+    number, count = map(int, config.getoption("--share").split("/"))
+    for group in {id(group): group for item in items if (group := group_of(item)) is not None}.values():
+        # One that has few has its first in each.
+        group.rows = group.rows[number::count] or group.rows[:1]
     for item in items:
         if (group := group_of(item)) is not None:
             item.user_properties.append((CASES, len(group.rows)))
@@ -68,7 +73,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.extra_keyword_matches.update(row.id for row in group.rows)
     if config.getoption("markexpr") == "gpu" and GPU:
         items[:] = [item for item in items if engine_of(item) in ("", GPU)]
-    number, count = map(int, config.getoption("--share").split("/"))
+    number, count = map(int, config.getoption("--share-large").split("/"))
     large = [item for item in items if item.path.stem.endswith("_large")]
     left = {id(item) for i, item in enumerate(large) if i % count != number}
     items[:] = [item for item in items if id(item) not in left]
