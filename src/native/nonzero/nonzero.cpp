@@ -50,11 +50,19 @@ Source source_of(const Layout& input) {
   return {std::move(loops), run};
 }
 
-// Calls body(first, word) for the elements [first, last), up to 64 of them at a time: bit i is that of
-// element first + i.
-template <class T, class Body>
-void for_words(const Source& source, T mask, const std::byte* in, int64_t first, int64_t last,
-               const Body& body) {
+// Elements whose words are found at a time: these stay in the first cache.
+constexpr int64_t kBlock = 16 << 10;
+using Words = std::array<uint64_t, kBlock / kFlags>;
+
+// The words of the elements [first, last), of 64 each but for the last: bit i is that of the word's element
+// i.
+using Find = void (*)(const Source& source, uint64_t mask, const std::byte* in, int64_t first, int64_t last,
+                      uint64_t* words);
+
+template <class T>
+void find(const Source& source, uint64_t bits, const std::byte* in, int64_t first, int64_t last,
+          uint64_t* words) {
+  const auto mask = static_cast<T>(bits);
   const Loop run = source.run;
   LoopCursor at(source.outer, first / run.size);
   int64_t place = first % run.size;
@@ -63,13 +71,13 @@ void for_words(const Source& source, T mask, const std::byte* in, int64_t first,
     const int64_t whole = std::min(run.size - place, last - first) / kFlags * kFlags;
     if (run.in == sizeof(T)) {
       for (int64_t i = 0; i < whole; i += kFlags) {
-        body(first + i, word_at<T>(from + i * static_cast<int64_t>(sizeof(T)), mask));
+        *words++ = word_at<T>(from + i * static_cast<int64_t>(sizeof(T)), mask);
       }
     } else {
       uint8_t flags[kFlags];
       for (int64_t i = 0; i < whole; i += kFlags) {
         flag_elements<T>(from + i * run.in, run.in, kFlags, mask, flags);
-        body(first + i, word_of(flags));
+        *words++ = word_of(flags);
       }
     }
     first += whole;
@@ -88,7 +96,7 @@ void for_words(const Source& source, T mask, const std::byte* in, int64_t first,
       filled += piece;
       place += piece;
     }
-    if (filled > 0) body(first, word_of(flags));
+    if (filled > 0) *words++ = word_of(flags);
     first += filled;
     if (place == run.size) {
       at.advance();
@@ -97,63 +105,79 @@ void for_words(const Source& source, T mask, const std::byte* in, int64_t first,
   }
 }
 
-// How many of the elements [first, last) are not 0; and the rows of these, written one behind the other.
-using Count = int64_t (*)(const Source& source, uint64_t mask, const std::byte* in, int64_t first,
-                          int64_t last);
-using Write = void (*)(const Source& source, uint64_t mask, const std::byte* in, int64_t first, int64_t last,
-                       const Table& table, std::byte* row);
+Find find_for(int64_t item) {
+  switch (item) {
+    case 1:
+      return find<uint8_t>;
+    case 2:
+      return find<uint16_t>;
+    case 4:
+      return find<uint32_t>;
+    default:
+      return nullptr;
+  }
+}
 
-template <class T>
-int64_t count(const Source& source, uint64_t mask, const std::byte* in, int64_t first, int64_t last) {
+// Elements [begin, end), and where their rows are written.
+struct Part {
+  int64_t begin;
+  int64_t end;
+  std::byte* row;
+};
+
+// What finds the words of a part's elements, one block of them after the other.
+struct Reading {
+  const Source& source;
+  Find find;
+  uint64_t mask;
+  const std::byte* in;
+
+  // Calls body(first element of the block, its words, how many these are).
+  template <class Body>
+  void for_blocks(const Part& part, const Body& body) const {
+    Words words;
+    for (int64_t first = part.begin; first < part.end; first += kBlock) {
+      const int64_t last = std::min(first + kBlock, part.end);
+      find(source, mask, in, first, last, words.data());
+      body(first, words.data(), (last - first + kFlags - 1) / kFlags);
+    }
+  }
+};
+
+int64_t count(const Reading& reading, const Part& part) {
   int64_t found = 0;
-  for_words<T>(source, static_cast<T>(mask), in, first, last,
-               [&](int64_t, uint64_t word) { found += std::popcount(word); });
+  reading.for_blocks(part, [&](int64_t, const uint64_t* words, int64_t size) {
+    for (int64_t i = 0; i < size; ++i) found += std::popcount(words[i]);
+  });
   return found;
 }
 
-template <class T, int kColumns>
-void write_rows(const Source& source, uint64_t mask, const std::byte* in, int64_t first, int64_t last,
-                const Table& table, std::byte* row) {
-  Rows<kColumns> rows(table, first, row);
-  for_words<T>(source, static_cast<T>(mask), in, first, last,
-               [&](int64_t element, uint64_t word) { rows.write(element, word); });
-}
+// The rows of the elements that are not 0, written one behind the other.
+using Write = void (*)(const Reading& reading, const Part& part, const Table& table);
 
-struct Functions {
-  Count count = nullptr;
-  Write write = nullptr;
-};
+template <int kColumns>
+void write_rows(const Reading& reading, const Part& part, const Table& table) {
+  Rows<kColumns> rows(table, part.begin, part.row);
+  reading.for_blocks(part, [&](int64_t first, const uint64_t* words, int64_t size) {
+    for (int64_t i = 0; i < size; ++i) rows.write(first + i * kFlags, words[i]);
+  });
+}
 
 // For 0 columns any rows, else packed ones of so many.
-template <class T>
-Functions functions_for(int64_t columns) {
-  constexpr Write kWrites[] = {write_rows<T, 0>, write_rows<T, 1>, write_rows<T, 2>, write_rows<T, 3>,
-                               write_rows<T, 4>};
-  const auto index = static_cast<size_t>(columns < static_cast<int64_t>(std::size(kWrites)) ? columns : 0);
-  return {count<T>, kWrites[index]};
-}
-
-Functions functions_for(int64_t item, int64_t columns) {
-  switch (item) {
-    case 1:
-      return functions_for<uint8_t>(columns);
-    case 2:
-      return functions_for<uint16_t>(columns);
-    case 4:
-      return functions_for<uint32_t>(columns);
-    default:
-      return {};
-  }
+Write write_for(int64_t columns) {
+  constexpr Write kWrites[] = {write_rows<0>, write_rows<1>, write_rows<2>, write_rows<3>, write_rows<4>};
+  return kWrites[columns < static_cast<int64_t>(std::size(kWrites)) ? columns : 0];
 }
 
 class NonzeroPlan final : public Plan {
  public:
-  NonzeroPlan(Source source, int64_t item, uint64_t mask, Table table, Functions functions,
+  NonzeroPlan(Source source, int64_t item, uint64_t mask, Table table, Find find, Write write,
               std::string description)
       : Plan(std::move(description)),
         source_(std::move(source)),
         table_(std::move(table)),
-        functions_(functions),
+        find_(find),
+        write_(write),
         mask_(mask),
         elements_(steps_of(source_.outer) * source_.run.size),
         read_(elements_ * item) {
@@ -165,20 +189,18 @@ class NonzeroPlan final : public Plan {
   // Parts are counted, then each is written behind those before it. Each has room for its elements behind as
   // many as are before, whatever an input holds that changes meanwhile.
   void run(const void* const* inputs, void* const* outputs) const override {
-    const auto* const in = static_cast<const std::byte*>(inputs[0]);
+    const Reading reading{source_, find_, mask_, static_cast<const std::byte*>(inputs[0])};
     auto* const rows = static_cast<std::byte*>(outputs[1]);
     std::vector<int64_t> begins(static_cast<size_t>(parts_) + 1);
     parallel_for(parts_, threads_for(read_), [&](int64_t part) {
-      begins[static_cast<size_t>(part) + 1] =
-          functions_.count(source_, mask_, in, begin_of(part), begin_of(part + 1));
+      begins[static_cast<size_t>(part) + 1] = count(reading, {begin_of(part), begin_of(part + 1), nullptr});
     });
     for (size_t i = 1; i < begins.size(); ++i) begins[i] += begins[i - 1];
     const int64_t found = begins.back();
     parallel_for(parts_, threads_for(read_ + found * table_.row_bytes()), [&](int64_t part) {
       const int64_t begin = begins[static_cast<size_t>(part)];
       if (begin == begins[static_cast<size_t>(part) + 1]) return;
-      functions_.write(source_, mask_, in, begin_of(part), begin_of(part + 1), table_,
-                       rows + begin * table_.row_step);
+      write_(reading, {begin_of(part), begin_of(part + 1), rows + begin * table_.row_step}, table_);
     });
     store(static_cast<std::byte*>(outputs[0]), static_cast<uint32_t>(found));
   }
@@ -188,7 +210,8 @@ class NonzeroPlan final : public Plan {
 
   Source source_;
   Table table_;
-  Functions functions_;
+  Find find_;
+  Write write_;
   uint64_t mask_;
   int64_t elements_;
   int64_t read_;  // bytes
@@ -214,15 +237,16 @@ std::unique_ptr<Plan> make_nonzero_coordinates(const Request& request, std::stri
   require(rows.sizes[rank - 2] >= elements && elements < int64_t{1} << 32, "there are too few rows");
   const int64_t item = size_of(input.type);
   Table table{sizes, rows.strides[rank - 2], rows.strides[rank - 1]};
-  const Functions functions = functions_for(item, table.is_packed() ? static_cast<int64_t>(columns) : 0);
-  if (functions.count == nullptr) {
+  const Write write = write_for(table.is_packed() ? static_cast<int64_t>(columns) : 0);
+  const Find find = find_for(item);
+  if (find == nullptr) {
     reason = "no coordinates of " + std::string(name_of(input.type));
     return nullptr;
   }
   // 0 and -0 are told from the rest without their sign.
   uint64_t mask = ~uint64_t{0};
   if (is_float(input.type)) mask = (uint64_t{1} << (8 * item - 1)) - 1;
-  return std::make_unique<NonzeroPlan>(std::move(source), item, mask, std::move(table), functions,
+  return std::make_unique<NonzeroPlan>(std::move(source), item, mask, std::move(table), find, write,
                                        "coordinates of what is not 0, " + std::string(name_of(input.type)));
 }
 
