@@ -192,12 +192,18 @@ def _bias(name: str) -> int:
 
 def plain(value: Any) -> Any:
     """Lists as tuples and NumPy's numbers as Python's, so that a desc is immutable and never overflows."""
+    if type(value) in _PLAIN or (type(value) is tuple and all([type(item) is int for item in value])):
+        return value
     if getattr(value, "shape", ()) and hasattr(value, "tolist"):
         with suppress(Exception):  # of a class, for instance, which the validator names
             value = value.tolist()
     if isinstance(value, (list, tuple)):
         return tuple([item if type(item) is int else _plain_number(item) for item in value])
     return _plain_number(value)
+
+
+_PLAIN = (int, str, float, bool, type(None))
+"""Types of what stays as it is, which most members are."""
 
 
 def _plain_number(value: Any) -> Any:
