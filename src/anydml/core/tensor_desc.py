@@ -24,11 +24,11 @@ class Struct:
 
     def __new__(cls, *values: Any, **members: Any) -> Self:
         # Python's own message, of the dataclass's __init__, names neither the struct's members nor the one meant.
-        for name in members:
-            if name not in cls.__dataclass_fields__:
-                known = [member.name for member in fields(cls)]
-                found, expected = "no such member", listing(known)
-                refuse(cls.__name__, "(F12)", name, found, expected, closest(name, known), kind="type")
+        if not members.keys() <= cls.__dataclass_fields__.keys():
+            known = [member.name for member in fields(cls)]
+            name = next(name for name in members if name not in known)
+            found, expected = "no such member", listing(known)
+            refuse(cls.__name__, "(F12)", name, found, expected, closest(name, known), kind="type")
         if values and all(member.kw_only for member in fields(cls)):
             expected = ", ".join(f"{member.name}=..." for member in fields(cls))
             refuse(cls.__name__, "(F12)", "", f"{len(values)} members without names", expected, kind="type")
@@ -223,7 +223,7 @@ SINGLE_END = 2.0**128 - 2.0**103
 
 def are_integers(value: object) -> bool:
     """Whether a value is a tuple of integers that 64 bits could hold."""
-    return isinstance(value, tuple) and all(type(item) is int and abs(item) < 2**64 for item in value)
+    return isinstance(value, tuple) and all([type(item) is int and abs(item) < 2**64 for item in value])
 
 
 def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
