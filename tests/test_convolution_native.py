@@ -133,6 +133,48 @@ def test_the_same_bits_everywhere(
             np.testing.assert_array_equal(computed(desc, inputs, is_prepared), found)
 
 
+@pytest.mark.parametrize(
+    ("size", "taps", "stride", "padding", "batch", "channels", "results"),
+    [
+        (832, 256, 128, 0, 4, 1, 258),
+        (7, 3, 1, 1, 3, 129, 65),
+        (9, 3, 2, 1, 1, 64, 33),
+        (300, 67, 5, 33, 1, 3, 47),
+        (1, 1, 1, 0, 1, 31, 17),
+    ],
+)
+def test_one_dimension_has_the_bits_of_three(
+    size: int, taps: int, stride: int, padding: int, batch: int, channels: int, results: int
+) -> None:
+    """Products of matrices where it pays, and always planes."""
+    places = (size + 2 * padding - taps) // stride + 1
+    inputs = [
+        np.random.default_rng(5).uniform(-1, 1, sizes).astype(np.float32)
+        for sizes in ((batch, channels, size), (results, channels, taps), (1, results, 1))
+    ]
+    found = []
+    for ones in ((), (1, 1)):
+        x, w, bias = (each.reshape(*each.shape[:2], *ones, each.shape[2]) for each in inputs)
+        zeros = [0] * len(ones)
+        desc = spec("CONVOLUTION").desc(
+            InputTensor=tensor(x.shape),
+            FilterTensor=tensor(w.shape),
+            BiasTensor=tensor(bias.shape),
+            OutputTensor=tensor((batch, results, *ones, places)),
+            Mode=1,
+            Direction=0,
+            Strides=[*ones, stride],
+            Dilations=[*ones, 1],
+            StartPadding=[*zeros, padding],
+            EndPadding=[*zeros, padding],
+            OutputPadding=[*zeros, 0],
+            GroupCount=1,
+        )
+        found += [computed(desc, [x, w, bias], is_prepared).ravel() for is_prepared in (False, True)]
+    for each in found[1:]:
+        np.testing.assert_array_equal(each, found[0])
+
+
 @pytest.mark.parametrize("name", [name for name in LARGE if not name.startswith("product")])
 def test_the_same_bits_of_large_ones_on_one_thread(name: str) -> None:
     desc: Any = LARGE[name]

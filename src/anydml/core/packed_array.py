@@ -119,15 +119,16 @@ def as_four_bits(data_type: Any) -> TensorDataType:
 
 def four_bits_of(dtype: Any) -> TensorDataType | None:
     """INT4 or UINT4 where a data type is one of these, another library's among them, or its name; None of others."""
+    if isinstance(dtype, np.dtype):
+        # Of NumPy's own types none has 4 bits, and their names take long to make.
+        return None if dtype.isbuiltin == 1 else _ML_DTYPES.get(dtype.name)
     if isinstance(dtype, TensorDataType):
         return dtype if dtype in FOUR_BITS else None
     if isinstance(dtype, str):
         return _ML_DTYPES.get(dtype.lower())
     if isinstance(dtype, type) and issubclass(dtype, np.generic):
         return _ML_DTYPES.get(dtype.__name__)
-    if type(dtype).__module__ == "torch":
-        return _ML_DTYPES.get(str(dtype).removeprefix("torch."))
-    return _ML_DTYPES.get(dtype.name) if isinstance(dtype, np.dtype) else None
+    return _ML_DTYPES.get(str(dtype).removeprefix("torch.")) if type(dtype).__module__ == "torch" else None
 
 
 def as_packed(value: Any) -> PackedArray | None:

@@ -24,11 +24,11 @@ class Struct:
 
     def __new__(cls, *values: Any, **members: Any) -> Self:
         # Python's own message, of the dataclass's __init__, names neither the struct's members nor the one meant.
-        for name in members:
-            if name not in cls.__dataclass_fields__:
-                known = [member.name for member in fields(cls)]
-                found, expected = "no such member", listing(known)
-                refuse(cls.__name__, "(F12)", name, found, expected, closest(name, known), kind="type")
+        if not members.keys() <= cls.__dataclass_fields__.keys():
+            known = [member.name for member in fields(cls)]
+            name = next(name for name in members if name not in known)
+            found, expected = "no such member", listing(known)
+            refuse(cls.__name__, "(F12)", name, found, expected, closest(name, known), kind="type")
         if values and all(member.kw_only for member in fields(cls)):
             expected = ", ".join(f"{member.name}=..." for member in fields(cls))
             refuse(cls.__name__, "(F12)", "", f"{len(values)} members without names", expected, kind="type")
@@ -192,12 +192,18 @@ def _bias(name: str) -> int:
 
 def plain(value: Any) -> Any:
     """Lists as tuples and NumPy's numbers as Python's, so that a desc is immutable and never overflows."""
+    if type(value) in _PLAIN or (type(value) is tuple and all([type(item) is int for item in value])):
+        return value
     if getattr(value, "shape", ()) and hasattr(value, "tolist"):
         with suppress(Exception):  # of a class, for instance, which the validator names
             value = value.tolist()
     if isinstance(value, (list, tuple)):
         return tuple([item if type(item) is int else _plain_number(item) for item in value])
     return _plain_number(value)
+
+
+_PLAIN = (int, str, float, bool, type(None))
+"""Types of what stays as it is, which most members are."""
 
 
 def _plain_number(value: Any) -> Any:
@@ -217,7 +223,7 @@ SINGLE_END = 2.0**128 - 2.0**103
 
 def are_integers(value: object) -> bool:
     """Whether a value is a tuple of integers that 64 bits could hold."""
-    return isinstance(value, tuple) and all(type(item) is int and abs(item) < 2**64 for item in value)
+    return isinstance(value, tuple) and all([type(item) is int and abs(item) < 2**64 for item in value])
 
 
 def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:

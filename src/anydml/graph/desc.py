@@ -21,7 +21,7 @@ Sizes and data types of connected tensors may differ: the bytes are read anew. N
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -83,8 +83,8 @@ class _Edge(Struct):
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            object.__setattr__(self, each.name, plain(getattr(self, each.name)))
+        for name in self.__dataclass_fields__:
+            object.__setattr__(self, name, plain(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from ..core.strided_layout import Array, Layout
 from ..operators import spec_of
 from ..operators.schema import OperatorDesc, OperatorSpec, Tensor
 from ..operators.validate import validate
-from ..runtime.context import Context, checks_values, select_kernel, wrong_values
+from ..runtime.context import Context, checks_values, fuses, select_kernel, wrong_values
 from ..runtime.kernel_selection import KernelSelection
 from ..runtime.slots import slots_of
 from .desc import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
@@ -82,6 +82,7 @@ class Network:
         # Networks repeat layers.
         self._valid: dict[OperatorDesc, bool] = {}
         self._preferences: dict[OperatorDesc, bool] = {}
+        self._fused: dict[OperatorDesc, bool] = {}
 
     @property
     def allows_half_precision(self) -> bool:
@@ -147,6 +148,17 @@ class Network:
         if found is None:
             found = known[desc] = of(desc)
         return found
+
+    def fuses(self, vertex: Vertex) -> bool:
+        """Whether the device runs a chain of operators as one."""
+        return self._looked_up(self._fused, vertex.desc, lambda desc: self._fuses(vertex))
+
+    def _fuses(self, vertex: Vertex) -> bool:
+        inputs, outputs = (
+            [None if tensor is None else Layout.of_desc(tensor) for _, tensor in side(vertex.desc)]
+            for side in (vertex.spec.inputs, vertex.spec.outputs)
+        )
+        return fuses(self.device, vertex.spec, vertex.desc, inputs, outputs)
 
     def prefers_channels_last(self, vertex: Vertex) -> bool:
         """Whether what would serve a convolution with its channels last is faster so, whatever serves it as it is."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.enums import FeatureLevel, HResult
@@ -42,12 +41,11 @@ class Wiring(NamedTuple):
     """Where each output of the graph comes from."""
 
 
-def tensors_of(node: Node) -> tuple[list[tuple[str, Tensor | None]], list[tuple[str, Tensor | None]]]:
+def tensors_of(node: Node) -> tuple[Sequence[tuple[str, Tensor | None]], Sequence[tuple[str, Tensor | None]]]:
     """Inputs and outputs of a node, by their names; a constant's output is no tensor."""
     if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
         return [], [("Data", None)]
-    spec, desc = node.Operator.spec, node.Operator.desc
-    return spec.inputs(desc), spec.outputs(desc)
+    return node.Operator.tensors
 
 
 def check(desc: DML_GRAPH_DESC, device: Context) -> list[Violation]:
@@ -117,19 +115,21 @@ def _fields(desc: object, device: Context) -> Iterator[Violation]:
             if not isinstance(item, kinds):
                 yield _violation("(G1)", f"{name}[{i}]", kind_of(item), expected)
             else:
-                yield from _members(item, f"{name}[{i}]", device)
+                found = list(_members(item, device))
+                yield from (_violation("(G1)", f"{name}[{i}].{each[0]}", *each[1:]) for each in found)
 
 
-def _members(item: Any, where: str, device: Context) -> Iterator[Violation]:
+def _members(item: Any, device: Context) -> Iterator[tuple[str, ...]]:
+    """Of those that are wrong: the member, what was found, what was expected, and perhaps a remedy."""
     if not isinstance(item.Name, str):
-        yield _violation("(G1)", f"{where}.Name", kind_of(item.Name), "a string")
+        yield "Name", kind_of(item.Name), "a string"
     if isinstance(item, DML_OPERATOR_GRAPH_NODE_DESC):
         if not isinstance(item.Operator, Operator):
             remedy = "device.create_operator(desc) makes one"
-            yield _violation("(G1)", f"{where}.Operator", kind_of(item.Operator), "an Operator", remedy)
+            yield "Operator", kind_of(item.Operator), "an Operator", remedy
         elif item.Operator.device is not device:
             found = f"an object of another device, {item.Operator.device}"
-            yield _violation("(G1)", f"{where}.Operator", found, f"one of this device, {device}")
+            yield "Operator", found, f"one of this device, {device}"
     elif isinstance(item, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
         try:
             view = memoryview(item.Data)
@@ -137,14 +137,13 @@ def _members(item: Any, where: str, device: Context) -> Iterator[Violation]:
         except TypeError:
             size = None
         if not size:
-            yield _violation("(G1)", f"{where}.Data", kind_of(item.Data), "contiguous memory of at least a byte")
+            yield "Data", kind_of(item.Data), "contiguous memory of at least a byte"
         elif item.DataSize != size:
-            yield _violation("(G1)", f"{where}.DataSize", kind_of(item.DataSize), f"{size}, the bytes of Data")
+            yield "DataSize", kind_of(item.DataSize), f"{size}, the bytes of Data"
     else:
-        for field in fields(item):
-            value = getattr(item, field.name)
-            if field.name != "Name" and not _is_uint(value):
-                yield _violation("(G1)", f"{where}.{field.name}", kind_of(value), "an integer from 0 to 2^32 - 1")
+        for name in item.__dataclass_fields__:
+            if name != "Name" and not _is_uint(getattr(item, name)):
+                yield name, kind_of(getattr(item, name)), "an integer from 0 to 2^32 - 1"
 
 
 def _levels(desc: DML_GRAPH_DESC, device: Context) -> Iterator[Violation]:
@@ -260,20 +259,17 @@ def _sizes(desc: DML_GRAPH_DESC, device: Context) -> Iterator[Violation]:
     """Rule (G6)."""
     tensors = [tensors_of(node) for node in desc.Nodes]
 
-    def size_of(port: Port) -> tuple[int | None, str]:
-        node = desc.Nodes[port.node]
-        label, tensor = tensors[port.node][1][port.number]
-        size = node.DataSize if tensor is None else tensor.TotalTensorSizeInBytes  # type: ignore[union-attr]
-        return size, f"{named(desc, port.node)}.{label}"
-
     for i, edge in enumerate(desc.IntermediateEdges):
         label, tensor = tensors[edge.ToNodeIndex][0][edge.ToNodeInputIndex]
-        size, name = size_of(Port(edge.FromNodeIndex, edge.FromNodeOutputIndex))
+        output, given = tensors[edge.FromNodeIndex][1][edge.FromNodeOutputIndex]
+        node = desc.Nodes[edge.FromNodeIndex]
+        size = node.DataSize if given is None else given.TotalTensorSizeInBytes  # type: ignore[union-attr]
         assert tensor is not None
         if size != tensor.TotalTensorSizeInBytes:
             where = f"IntermediateEdges[{i}]"
             found = f"{tensor.TotalTensorSizeInBytes} bytes in {named(desc, edge.ToNodeIndex)}.{label}"
-            yield _violation("(G6)", where, found, f"{size}, the bytes of {name}")
+            expected = f"{size}, the bytes of {named(desc, edge.FromNodeIndex)}.{output}"
+            yield _violation("(G6)", where, found, expected)
     first: dict[int, tuple[int | None, str]] = {}
     for i, fed in enumerate(desc.InputEdges):
         label, tensor = tensors[fed.ToNodeIndex][0][fed.ToNodeInputIndex]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -72,6 +73,11 @@ class Operator(DeviceObject):
         super().__init__(device)
         self.spec = spec
         self.desc = desc
+
+    @cached_property
+    def tensors(self) -> tuple[Sequence[tuple[str, Tensor | None]], Sequence[tuple[str, Tensor | None]]]:
+        """The desc's inputs and outputs, by their labels."""
+        return self.spec.inputs(self.desc), self.spec.outputs(self.desc)
 
     @classmethod
     def of(cls, device: Context, desc: OperatorDesc) -> Operator:

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "convolution/axes.h"
@@ -122,6 +123,35 @@ class Convolution : private ConvolutionDesc {
   }
 };
 
+// Products of matrices, where the weights are known and packed once; by planes, which read weights where they
+// are, where these come with each call.
+class ByKnownWeights final : public Plan {
+ public:
+  ByKnownWeights(std::unique_ptr<Plan> products, std::unique_ptr<Plan> planes)
+      : Plan(products->description() + ", by planes where weights are not known"),
+        products_(std::move(products)),
+        planes_(std::move(planes)) {}
+
+  void run(const void* const* inputs, void* const* outputs) const override { planes_->run(inputs, outputs); }
+  bool has_prepack() const override { return true; }
+  std::unique_ptr<Plan> prepack(const void* const* inputs) const override {
+    return products_->prepack(inputs);
+  }
+
+ private:
+  std::unique_ptr<Plan> products_;
+  std::unique_ptr<Plan> planes_;
+};
+
+// Whether weights that are packed are multiplied too seldom for that to pay.
+bool has_few_places(const Request& request) {
+  const Layout& out = tensor(request.outputs, 0);
+  if (request.attributes.integer("GroupCount") != 1 || request.attributes.integer("Direction") != 0)
+    return false;
+  const int64_t places = out.sizes[2] * out.sizes[3];
+  return out.sizes[0] * ((places + kColumnLanes - 1) / kColumnLanes) < kVectorsWorthPacking;
+}
+
 // Where channels lie last in the input or the output alone: whether groups of one tap leave many lanes of
 // their last results' vector without one, or add up so few channels that tiles are stored more often than
 // multiplied: on planes, places fill the vectors.
@@ -161,6 +191,26 @@ bool is_worth_copies(const Request& request) {
   return count(out) * count(filter) * lanes > kProductsWorthCopies * copied * places;
 }
 
+// A convolution along one dimension as one along two, of which the first has one place.
+Request along_two(Request request) {
+  for (std::vector<Layout>* const side : {&request.inputs, &request.outputs}) {
+    for (Layout& each : *side) {
+      if (!each.present) continue;
+      each.sizes.insert(each.sizes.begin() + 2, 1);
+      each.strides.insert(each.strides.begin() + 2, each.strides.back());
+    }
+  }
+  std::vector<NamedAttribute> attributes = request.attributes.all();
+  for (auto& [name, values] : attributes) {
+    const bool is_padding = name == "StartPadding" || name == "EndPadding" || name == "OutputPadding";
+    if (!is_padding && name != "Strides" && name != "Dilations") continue;
+    auto& numbers = std::get<std::vector<int64_t>>(values);
+    numbers.insert(numbers.begin(), is_padding ? 0 : 1);
+  }
+  request.attributes = Attributes(std::move(attributes));
+  return request;
+}
+
 bool lies_last(const Layout& layout) {
   return layout.sizes[1] > 1 && layout.strides[1] == size_of(layout.type);
 }
@@ -178,18 +228,22 @@ std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reas
     reason = "no activation but RELU and CLIP";
     return nullptr;
   }
-  const Layout& out = tensor(request.outputs, 0);
+  const Request plane = in.sizes.size() == 3 ? along_two(request) : request;
+  const Layout& out = tensor(plane.outputs, 0);
   if (request.inputs.size() > 3 && request.inputs[3].present) {
-    return make_convolution_of_channels(request, reason);
+    return make_convolution_of_channels(plane, reason);
   }
   std::string declined;
   const bool is_small = out.sizes.size() == 4 && out.sizes[2] * out.sizes[3] <= kFewPlaces;
   const bool is_by_channel = is_small && request.attributes.integer("GroupCount") == in.sizes[1];
   const bool are_last = lies_last(in) && lies_last(out);
   const bool is_last =
-      in.sizes.size() == 4 && (lies_last(in) || lies_last(out) || is_by_channel || is_worth_copies(request));
-  if (is_last && (are_last || !is_for_planes(request))) {
-    if (auto plan = make_convolution_of_channels(request, declined)) return plan;
+      out.sizes.size() == 4 && (lies_last(in) || lies_last(out) || is_by_channel || is_worth_copies(plane));
+  if (is_last && (are_last || !is_for_planes(plane))) {
+    auto plan = make_convolution_of_channels(plane, declined);
+    if (plan != nullptr && plan->has_prepack() && has_few_places(plane))
+      return std::make_unique<ByKnownWeights>(std::move(plan), Convolution(request).plan());
+    if (plan != nullptr) return plan;
   }
   return Convolution(request).plan();
 }

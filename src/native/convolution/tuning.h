@@ -41,6 +41,9 @@ inline constexpr int64_t kLanesWorthCopies = 16;
 inline constexpr double kProductsWorthCopies = 256;
 inline constexpr double kProductsWorthNeighbours = 64;
 inline constexpr double kCopiedElements = 1 << 21;
+// Vectors of places, of all images, from which on products of matrices are worth packing weights for one
+// call.
+inline constexpr int64_t kVectorsWorthPacking = 3;
 // Of the lanes of a group's results, one of so many without a result is worth planes.
 inline constexpr int64_t kLanesWorthPlanes = 5;
 // Places of a block that is read where it is.

@@ -47,7 +47,6 @@ Members window_members(const Attributes& attributes) {
   return members;
 }
 
-constexpr int64_t kMostTaps = 64;
 // Products of matrices that one convolution may be.
 constexpr int64_t kMostParts = 256;
 
@@ -170,7 +169,6 @@ class Convolution : private ConvolutionDesc {
   std::string declined() const {
     if (!fused) return "no activation but RELU and CLIP";
     if (output_padding(0) > 0 || output_padding(1) > 0) return "no OutputPadding";
-    if (taps(0) > kMostTaps || taps(1) > kMostTaps) return "a filter of more than 64 taps along a dimension";
     if (added != nullptr &&
         (groups > 1 || !is_forward || in.type != DataType::kFloat32 || !added_lies_alike()))
       return "no addition but to the singles of one group, of a tensor that lies as they do";

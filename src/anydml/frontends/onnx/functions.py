@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,41 @@ def refusal(node: Node, values: dict[str, Value]) -> str:
 
     Nodes with bodies are not looked at, as these read what they are not given; their own nodes are.
     """
+    signature = _signature(node, [values.get(each) for each in node.inputs])
+    if signature in _SOUND:
+        return ""
+    said = _refusal(node, values)
+    if not said and signature is not None:
+        if len(_SOUND) >= _CAPACITY:
+            _SOUND.clear()
+        _SOUND.add(signature)
+    return said
+
+
+_SOUND: set[Hashable] = set()
+"""Signatures that nothing was said against: networks repeat layers."""
+_CAPACITY = 4096
+
+
+def _signature(node: Node, given: Sequence[Value]) -> Hashable:
+    """All that inference looks at; None where it is not only numbers, strings, types and shapes."""
+    attributes: list[Hashable] = []
+    for key, value in node.attributes.items():
+        # 1 equals 1.0, which is of another type.
+        each = (tuple(value), *map(type, value)) if isinstance(value, list) else (value, type(value))
+        attributes.append((key, *each))
+    kinds = [
+        None if each is None else () if isinstance(each, list) else (each.dtype, tuple(each.shape)) for each in given
+    ]
+    signature = node.op, node.opset, tuple(attributes), tuple(map(bool, node.inputs)), tuple(map(bool, node.outputs))
+    try:
+        hash((signature, tuple(kinds)))
+    except TypeError:
+        return None
+    return signature, tuple(kinds)
+
+
+def _refusal(node: Node, values: dict[str, Value]) -> str:
     domain, _, name = node.op.rpartition(".")
     if node.op == "Constant" or not onnx.defs.has(name, node.opset, domain) or any(True for _ in node.bodies()):
         return ""

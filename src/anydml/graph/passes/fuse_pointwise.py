@@ -10,8 +10,6 @@ from typing import Any
 from ...core.strided_layout import Layout
 from ...core.tensor_desc import DML_BUFFER_TENSOR_DESC
 from ...operators.pointwise_chain import POINTWISE_CHAIN, ChainStep, PointwiseChain
-from ...operators.schema import Tensor
-from ...runtime.context import Context, fuses
 from ..ir import Network, Vertex
 from ..verify import Port
 
@@ -66,7 +64,7 @@ class _Chaining:
             kept = self._read_by_others(node, producer, vertex)
             place = self._place(node, i, vertex) if kept else i
             both = None if place is None else _both(producer, node, vertex, kept)
-            if both is not None and place is not None and _is_taken(both, self._network.device):
+            if both is not None and place is not None and self._network.fuses(both):
                 self._put(both, i, node, place, kept)
                 return True
         return False
@@ -109,17 +107,6 @@ class _Chaining:
 
 def _is_element_wise(vertex: Vertex) -> bool:
     return vertex.spec.pointwise is not None or isinstance(vertex.desc, PointwiseChain)
-
-
-def _is_taken(vertex: Vertex, device: Context) -> bool:
-    layouts = [
-        [_layout(tensor) for _, tensor in side(vertex.desc)] for side in (vertex.spec.inputs, vertex.spec.outputs)
-    ]
-    return fuses(device, vertex.spec, vertex.desc, *layouts)
-
-
-def _layout(tensor: Tensor | None) -> Layout | None:
-    return None if tensor is None else Layout.of_desc(tensor)
 
 
 def _both(producer: Vertex, node: int, vertex: Vertex, kept: Sequence[int]) -> Vertex | None:
