@@ -19,7 +19,10 @@ import onnx
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 
-OWN = {"ch_PP-OCRv4_rec_infer": {"x": (1, 3, 48, 320)}, "silero_vad": {"input": (1, 576), "state": (2, 1, 128)}}
+OWN: dict[str, dict[str, tuple[int, ...]]] = {
+    "ch_PP-OCRv4_rec_infer": {"x": (1, 3, 48, 320)},
+    "silero_vad": {"input": (1, 576), "state": (2, 1, 128)},
+}
 """Shapes that models want which don't say so."""
 
 FREE = {"batch": 1, "height": 640, "width": 640, "sequence": 576, "sequence_length": 4}
