@@ -156,24 +156,29 @@ def _log_parts(s):
 
 
 @triton.jit
-def _log(k, f, f_low):
-    """k * ln 2 + ln(1 + f + f_low)"""
-    f2 = f * f
-    p = polynomial(
+def _log_quotient(f):
+    """(ln(1 + f) - f + f^2 / 2) / f^3"""
+    return polynomial(
         f,
         (
             0.33333373069763184, -0.2500048577785492, 0.20001718401908875, -0.16652846336364746, 0.14219483733177185,
             -0.1262883096933365, 0.1212029829621315, -0.10333024710416794, 0.04811061546206474,
         ),
     )  # fmt: skip
-    rest = tl.fma(f2 * f, p, tl.fma(f2, -0.5, tl.fma(k, 1.428606765330187e-06, f_low)))
+
+
+@triton.jit
+def _log(k, f, f_low, quotient):
+    """k * ln 2 + ln(1 + f + f_low)"""
+    f2 = f * f
+    rest = tl.fma(f2 * f, quotient, tl.fma(f2, -0.5, tl.fma(k, 1.428606765330187e-06, f_low)))
     return tl.fma(k, 0.693145751953125, f) + rest
 
 
 @triton.jit
 def half_log(x):
     _, k, f = _log_parts(x)
-    y = untied(_log(k, f, 0.0), x, (0.005340576171875, -1))
+    y = untied(_log(k, f, 0.0, _log_quotient(f)), x, (0.005340576171875, -1))
     y = tl.where(x > 0, y, tl.where(x == 0, float("-inf"), float("nan")))
     return tl.where(x == float("inf"), x, y)
 
@@ -183,7 +188,7 @@ def _log1p(v):
     """ln(1 + v) of v >= 0"""
     s = v + 1.0
     places, k, f = _log_parts(s)
-    return _log(k, f, (v - (s - 1.0)) * single_of(0x3F800000 - places))
+    return _log(k, f, (v - (s - 1.0)) * single_of(0x3F800000 - places), _log_quotient(f))
 
 
 @triton.jit
@@ -207,11 +212,19 @@ def half_asinh(x):
     """asinh a = ln(a + sqrt(a^2 + 1)), and below 1/2 a + a^3 * p(a^2)"""
     a = tl.abs(x)
     z = a * a
-    p = polynomial(z, (-0.16666292, 0.07484862, -0.04270652, 0.02013696))
+    p = polynomial(z, (-0.16665880382061005, 0.07484699785709381, -0.042709220200777054, 0.020124532282352448))
     near = tl.fma(a * z, p, a)
     _, k, f = _log_parts(a + _root(z + 1.0))
-    y = tl.where(a < 0.5, near, _log(k, f, 0.0))
-    y = untied(y, a, (0.2105712890625, 1, 2.708984375, -1, 14.2421875, -1, 258.5, -1, 670.5, -1))
+    # As _log_quotient, with coefficients by which fewer results are next to ties.
+    quotient = polynomial(
+        f,
+        (
+            0.33347564935684204, -0.24989207088947296, 0.1983184963464737, -0.16706301271915436, 0.1307182013988495,
+            -0.11464226245880127, 0.15833780169487, -0.0001631313207326457, 4.567757283524543e-09,
+        ),
+    )  # fmt: skip
+    y = tl.where(a < 0.5, near, _log(k, f, 0.0, quotient))
+    y = untied(y, a, (258.5, -1))
     return tl.where(a < float("inf"), with_sign_of(y, x), x)
 
 

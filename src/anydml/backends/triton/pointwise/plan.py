@@ -141,7 +141,8 @@ def _traced(meaning: _Meaning, types: tuple[Any, ...]) -> Traced:
     spec = spec_of(desc)
     assert spec is not None
     layouts, written = _layouts(spec, desc)
-    run = _PLANS.get(spec.name, _calls)(spec, desc, layouts, written)
+    planned: Callable[..., Any] = _PLANS.get(spec.name, _calls)
+    run = planned(spec, desc, layouts, written)
     if isinstance(run, Declined):
         raise NotTraced(run.reason)
     return traced(run, read, [TYPES[layout.type] for layout in written])
