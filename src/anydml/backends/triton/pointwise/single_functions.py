@@ -1,7 +1,8 @@
 """Functions of singles in single precision, within 1 unit in the last place, and GELU in double precision.
 
-Formulas and coefficients are the CPU's (`native/pointwise/single_*.h`), without tables. Where an inverse or a root is
-followed by its error, an approximation serves.
+Formulas and most coefficients are the CPU's (`native/pointwise/single_*.h`), without tables; those of ERF, GELU and
+ATANH are of the least largest relative error of the result (Lawson's algorithm). Where an inverse or a root is followed
+by its error, an approximation serves.
 """
 
 from __future__ import annotations
