@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import erf
+from math import erf, erfc, sqrt
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 import anydml
 from anydml import Device, Graph
 from anydml.backends.base import Declined
+from anydml.backends.torch.devices import is_interpreted
 from anydml.core.strided_layout import Layout
 from anydml.operators import OPERATORS, Trait, spec_of
 from cases import all_cases
@@ -124,29 +125,89 @@ def test_a_chain_is_one_kernel_with_every_output(torch: Any, place: Any) -> None
         np.testing.assert_array_equal(mine.cpu().numpy(), expected)
 
 
+def softplus(x: Any) -> Any:
+    return np.logaddexp(0, x)
+
+
+def expm1_below(x: Any) -> Any:
+    return np.where(x >= 0, x, np.expm1(x))
+
+
+NARROW: dict[str, Callable[[Any], Any]] = {
+    **{name: getattr(np, name) for name in ("cos", "sin", "tan", "cosh", "sinh", "tanh", "exp", "log", "sqrt")},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("cos", "sin", "tan", "cosh", "sinh", "tanh")},
+    "celu": expm1_below,
+    "elu": expm1_below,
+    "erf": np.vectorize(erf, "d"),
+    "gelu": lambda x: np.where(x == -np.inf, 0, x * np.vectorize(erfc, "d")(-x / sqrt(2)) / 2),
+    "parametric_softplus": softplus,
+    "scaled_elu": lambda x: np.float32(1.0507).astype("d") * np.where(x > 0, x, np.float32(1.6732) * np.expm1(x)),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "softplus": softplus,
+    "softsign": lambda x: np.where(np.isinf(x), np.sign(x), x / (1 + abs(x))),
+    "swish": lambda x: np.where(x == -np.inf, 0, x / (1 + np.exp(-x))),
+}
+CONSTANTS = {
+    **dict.fromkeys(("celu", "elu"), (1.0,)),
+    "parametric_softplus": (1.0, 1.0),
+    "scaled_elu": (1.6732, 1.0507),
+    "softplus": (1.0,),
+    "swish": (1.0,),
+}
+
+
+def run_on_gpu(f: Callable[..., Any], *arrays: Any) -> Any:
+    graph = Graph(Device(GPU))
+    return graph.compile([f(*[graph.input(each) for each in arrays])])(*arrays)
+
+
+HALVES = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+
+
 @on_gpu
-def test_error_functions_and_quotients_in_single_precision() -> None:
-    """Of halves all are right, and of singles within a unit in the last place."""
+@pytest.mark.parametrize("name", NARROW)
+def test_functions_in_single_precision(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of halves all are right, and of singles within a unit in the last place, of any sign and size."""
+    if is_interpreted():  # where a program takes long
+        monkeypatch.setattr(f"{PLAN}.BLOCK", 1 << 15)
+    random = np.random.default_rng(1)
+    bits = random.integers(0, 1 << 32, 12000, dtype=np.uint32).view(np.float32)
+    near = np.concatenate([random.uniform(-end, end, 4000) for end in (1, 4, 20, 110)]).astype(np.float32)
+    beside_1 = (1 + random.standard_normal(2000) * 10.0 ** random.uniform(-7, 0, 2000)).astype(np.float32)
+    ends = np.float32([0, 1e-45, 1.1754944e-38, 1, 2, 3.4028235e38, np.inf])
+    singles = np.concatenate([bits, near, beside_1, -beside_1, ends, -ends, [np.float32(np.nan)]])
+    for x, units in ((HALVES, 0), (singles, 1)):
+        found = run_on_gpu(lambda x: getattr(anydml, name)(x, *CONSTANTS.get(name, ())), x)
+        with np.errstate(all="ignore"):
+            wanted = NARROW[name](x.astype(np.float64)).astype(x.dtype)
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+        is_number = ~np.isnan(wanted)
+        assert_same(found[is_number], wanted[is_number], units)
+        np.testing.assert_array_equal(np.signbit(found[is_number]), np.signbit(wanted[is_number]))
 
-    def run(f: Callable[..., Any], *arrays: Any) -> Any:
-        graph = Graph(Device(GPU))
-        return graph.compile([f(*[graph.input(each) for each in arrays])])(*arrays)
 
-    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-    halves = halves[~np.isnan(halves)]
-    bits = np.random.default_rng(1).integers(0, 1 << 32, 20000, dtype=np.uint32)
-    near = np.random.default_rng(2).uniform(-4, 4, 20000)
-    singles = np.concatenate([bits.view(np.float32), near.astype(np.float32), np.float32([0.0, -0.0, np.inf, -np.inf])])
-    singles = singles[~np.isnan(singles)]
-    for x, units in ((halves, 0), (singles, 1)):
-        found = run(anydml.erf, x)
-        wanted = np.array([erf(float(each)) for each in x]).astype(x.dtype)
-        assert_same(found, wanted, units)
-        np.testing.assert_array_equal(np.signbit(found), np.signbit(x))
-    assert np.isnan(run(anydml.erf, np.float32([np.nan])))
+@on_gpu
+def test_constants_of_functions_in_single_precision() -> None:
+    """By which halves are computed so only where that was tried."""
+    x = np.random.default_rng(5).uniform(-12, 12, 4000).astype(np.float32)
+    wanted = {
+        "elu": (2.5, lambda v: np.where(v >= 0, v, 2.5 * np.expm1(v))),
+        "scaled_tanh": (1.0, 0.25, lambda v: np.tanh(v / 4)),
+    }
+    for name, (*constants, function) in wanted.items():
+        found = run_on_gpu(lambda x, name=name, constants=constants: getattr(anydml, name)(x, *constants), x)
+        assert_same(found, function(x.astype(np.float64)).astype(np.float32), 1)
+    halves = HALVES[~np.isnan(HALVES)]
+    found = run_on_gpu(lambda x: anydml.scaled_tanh(x, 1.0, 0.5), halves)
+    assert_same(found, np.tanh(halves.astype(np.float64) / 2).astype(np.float16))
+
+
+@on_gpu
+def test_quotients_in_single_precision() -> None:
+    halves = HALVES[~np.isnan(HALVES)]
     a, b = (np.random.default_rng(seed).permutation(halves) for seed in (3, 4))
     ends = np.float16([0, -0.0, np.inf, -np.inf, 1, 6e-8, 65504])
     a, b = np.concatenate([a, np.repeat(ends, 7)]), np.concatenate([b, np.tile(ends, 7)])
     with np.errstate(all="ignore"):
         wanted = np.abs((a.astype(np.float64) / b).astype(np.float16))
-    assert_same(run(lambda a, b: anydml.abs(a / b), a, b), wanted)
+    assert_same(run_on_gpu(lambda a, b: anydml.abs(a / b), a, b), wanted)

@@ -18,13 +18,17 @@ from ...torch.lowering import pointwise as calls
 from ...torch.tensors import TYPES
 from ..generated import kernel_of
 from ..launch import WIDE, Launch, Planned, Tensors, too_many
-from . import functions
+from . import functions, half_functions, single_functions
+from .narrow import CALLED, call_of
 from .trace import NotTraced, Traced, composed, traced
 
 BLOCK = 1024
-"""Elements of a program."""
+"""Elements of a program; of halves twice, and of bytes four times as many."""
 
-_FUNCTIONS = {name: getattr(functions, name) for name in ("erf", "half_erf", "half_quotient")}
+_FUNCTIONS = {
+    "half_quotient": functions.half_quotient,
+    **{name: getattr(half_functions if name.startswith("half") else single_functions, name) for name in CALLED},
+}
 """What bodies call."""
 
 
@@ -62,15 +66,16 @@ def plan(
     count = 1
     for size in folded:
         count *= size
-    programs = -(-count // BLOCK)
+    block = BLOCK * max(1, 4 // max(layout.dtype.itemsize for layout in (*read, *outputs)))
+    programs = -(-count // block)
     declined = too_many(programs)
     if declined is not None:
         return declined
     reach = max(sum((size - 1) * step for size, step in zip(folded, each, strict=True)) for each in steps)
-    is_wide = max(reach, programs * BLOCK) >= WIDE
+    is_wide = max(reach, programs * block) >= WIDE
     kernel = _kernel(body, tuple([tuple([min(step, 2) for step in each]) for each in steps]), len(read), is_wide)
     arguments = [count, *folded[1:], *[step for each in steps for step in each if step > 1]]
-    launch = Launch(kernel, programs, arguments, {"BLOCK": BLOCK})
+    launch = Launch(kernel, programs, arguments, {"BLOCK": block})
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         launch(*[each for each in inputs if each is not None], *outputs)
@@ -130,16 +135,23 @@ def _traced(meaning: _Meaning, types: tuple[Any, ...]) -> Traced:
             of_link = spec_of(link.desc)
             assert of_link is not None
             layouts, written = _layouts(of_link, link.desc)
-            links.append((calls.plan(of_link, link.desc, layouts, written), link.operands, TYPES[written[0].type]))
+            links.append((_calls(of_link, link.desc, layouts, written), link.operands, TYPES[written[0].type]))
         outputs = [TYPES[tensor.DataType] for tensor in desc.Outputs]
         return traced(composed(links, desc.results), read, outputs)
     spec = spec_of(desc)
     assert spec is not None
     layouts, written = _layouts(spec, desc)
-    run = _PLANS.get(spec.name, calls.plan)(spec, desc, layouts, written)
+    planned: Callable[..., Any] = _PLANS.get(spec.name, _calls)
+    run = planned(spec, desc, layouts, written)
     if isinstance(run, Declined):
         raise NotTraced(run.reason)
     return traced(run, read, [TYPES[layout.type] for layout in written])
+
+
+def _calls(
+    spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout]
+) -> Callable[..., None]:
+    return call_of(spec.name, desc, TYPES[outputs[0].type]) or calls.plan(spec, desc, inputs, outputs)
 
 
 def _layouts(spec: OperatorSpec, desc: OperatorDesc) -> tuple[list[Layout | None], list[Layout]]:

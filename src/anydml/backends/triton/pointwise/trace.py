@@ -154,10 +154,9 @@ class _Body:
             return self._without_nan(dtype, *given)
         if name == "remainder" and dtype.is_floating_point:
             return self._floored_remainder(dtype, *given)
-        if name == "erf" and dtype == torch.float64 and (single := _single_behind(given[0])) is not None:
-            function = "half_erf" if _dtype(single) == torch.float16 else "erf"
-            value = self._named(f"{function}({self._read(single, torch.float32)})")
-            return converted(value, torch.float32, dtype)
+        if name == "narrow":
+            x, function, constants = given
+            return f"{function}({', '.join([self._read(x, dtype), *map(repr, constants)])})"
         types = [_dtype(each) for each in given if isinstance(each, Node)]
         if name in COMPARISONS:
             dtype = types[0]
@@ -239,14 +238,6 @@ class _Body:
 def _node(x: Any) -> Node:
     assert isinstance(x, Node)
     return x
-
-
-def _single_behind(x: Any) -> Node | None:
-    """The single or half that a double was converted from."""
-    if not isinstance(x, Node) or x.op != "call_function" or x.target.overloadpacket.__name__ != "_to_copy":
-        return None
-    source = _node(x.args[0])
-    return source if _dtype(source) in (torch.float16, torch.float32) else None
 
 
 def _dtype(node: Node) -> torch.dtype:
