@@ -255,11 +255,19 @@ class PlaneRows {
 
   void convert(const std::byte* elements, int64_t count, Number* span, std::vector<T>& room) const {
     if (row_.stride == 1) return put_numbers(elements, count, span);
-    const auto phase = [&](int64_t first, int64_t stride) {
+    // Pointers of their own: a byte that is stored might change any that is reached through another.
+    T* const apart = room.data();
+    const auto phase = [=, this](int64_t first, int64_t stride) {
       const int64_t size = divided_up(count - first, stride);
       const std::byte* const from = elements + first * kItem;
-      for (int64_t i = 0; i < size; ++i) room[static_cast<size_t>(i)] = load<T>(from + i * stride * kItem);
-      put_numbers(reinterpret_cast<const std::byte*>(room.data()), size, span + first * phase_);
+      Number* const to = span + first * phase_;
+      if constexpr (std::is_same_v<T, Number>) {
+        for (int64_t i = 0; i < size; ++i) to[i] = load<T>(from + i * stride * kItem);
+        operation_.prepare(to, size);
+      } else {
+        for (int64_t i = 0; i < size; ++i) apart[i] = load<T>(from + i * stride * kItem);
+        put_numbers(reinterpret_cast<const std::byte*>(apart), size, to);
+      }
     };
     for (int64_t first = 0; first < std::min(row_.stride, count); ++first) {
       row_.stride == 2 ? phase(first, 2) : phase(first, row_.stride);
