@@ -30,7 +30,8 @@ inline void look_up_one_by_one(const std::byte* table, const std::byte* x, std::
                                                               std::byte* out, int64_t count) {
   constexpr int64_t kVector = 64;
   const __m512i quarters[4] = {_mm512_loadu_si512(table), _mm512_loadu_si512(table + kVector),
-                               _mm512_loadu_si512(table + 2 * kVector), _mm512_loadu_si512(table + 3 * kVector)};
+                               _mm512_loadu_si512(table + 2 * kVector),
+                               _mm512_loadu_si512(table + 3 * kVector)};
   for (int64_t i = 0; i < count; i += kVector) {
     const __m512i at = _mm512_loadu_si512(x + i);
     const __m512i low = _mm512_permutex2var_epi8(quarters[0], at, quarters[1]);

@@ -22,6 +22,7 @@
 #include "simd/unaligned.h"
 #include "simd/vector.h"
 #include "stores/nontemporal.h"
+#include "stores/prefetch.h"
 #include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
@@ -246,8 +247,13 @@ class Quantize final : public QuantizePlan<Real, Code, kPacked> {
     auto* const codes = static_cast<std::byte*>(outputs[0]);
     const bool reals_are_a_run = this->are_reals_a_run();
     const bool codes_are_a_run = this->are_codes_a_run();
+    // Of what does not stay in the caches, the next tile while one is computed.
+    constexpr int64_t kTileReals = kTile * sizeof(float);
+    const bool prefetches = std::is_same_v<Real, float> && reals_are_a_run &&
+                            this->shape_.elements * static_cast<int64_t>(sizeof(float)) >= kStreamFrom;
     this->for_each_tile(parameters, [&](Tile& tile, int64_t first, int64_t last) {
       const BlockLoop& row = this->shape_.row;
+      StagedWriter writer(codes_are_a_run && this->shape_.elements >= kStreamFrom);
       BlockCursor cursor(this->shape_.rows, first * kTile / row.size);
       int64_t place = first * kTile % row.size;
       for (int64_t number = first; number < last; ++number) {
@@ -261,7 +267,11 @@ class Quantize final : public QuantizePlan<Real, Code, kPacked> {
         const bool at_once = codes_are_a_run || (is_one && !kPacked && row.code == 1);
         const std::byte* numbers = as_it_is ? x + cursor.real() + place * row.real
                                             : reinterpret_cast<const std::byte*>(tile.numbers);
-        std::byte* const to = at_once ? codes + cursor.code() + place : tile.codes;
+        std::byte* to = at_once ? codes + cursor.code() + place : tile.codes;
+        if (codes_are_a_run) to = writer.reserve(to, count);
+        if (prefetches) {
+          for (int64_t i = 0; i < kTileReals; i += kLine) prefetch_near(numbers + kTileReals + i);
+        }
         this->for_each_piece(cursor, place, count, [&](const Piece& piece) {
           this->spread_parameters(parameters, piece, tile);
           if (as_it_is) return;

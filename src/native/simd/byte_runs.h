@@ -1,5 +1,5 @@
-// Copies of short runs of bytes, such as rows of small images, inline: a call of memcpy() takes longer. Also of
-// bytes that lie apart from each other.
+// Copies of short runs of bytes, such as rows of small images, inline: a call of memcpy() takes longer. Also
+// of bytes that lie apart from each other.
 #pragma once
 
 #include <cstddef>
