@@ -284,3 +284,27 @@ def test_what_is_absent_and_of_one_element_is_in_one_pass() -> None:
     scales["AScaleTensor"] = relu(scale)
     (total,) = graph.operator(desc, ATensor=a, BTensor=b, **scales)
     assert kernels([anydml.max(total, a)], graph) == 2
+
+
+@pytest.mark.parametrize("between", [None, anydml.sigmoid])
+@pytest.mark.parametrize(("before", "after"), [(np.int8(-3), np.uint8(9)), (np.uint8(200), np.int8(-7))])
+def test_chains_of_many_bytes_are_what_they_are_of_each(between: Any, before: Any, after: Any) -> None:
+    """Many are looked up in a table of all results where that takes less time: those of functions always."""
+
+    def computed(x: Array) -> tuple[Array, str]:
+        kind = TensorDataType.INT8 if x.dtype == np.int8 else UINT8
+        graph = Graph(DEVICE)
+        codes = graph.input(DML_BUFFER_TENSOR_DESC(DataType=kind, Sizes=x.shape, Strides=x.strides))
+        real = anydml.dequantize_linear(codes, 0.03, before)
+        compiled = graph.compile([anydml.quantize_linear(between(real) if between else real, 0.007, after)])
+        assert len(compiled.steps) == 1
+        y = np.empty(x.shape, after.dtype)
+        compiled.dispatch([x], [y])
+        return y, compiled.explain()
+
+    results, _ = computed(np.arange(256, dtype=np.uint8).view(before.dtype))
+    rng = np.random.default_rng(5)
+    for x in rng.integers(0, 256, (67, 97), np.uint8), rng.integers(0, 256, (67, 131), np.uint8)[:, :97]:
+        y, how = computed(x.view(before.dtype))
+        assert_same(y, results[x])
+        assert between is None or "by a table" in how

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "integer/pack.h"
-#include "integer/runs.h"
 #include "platform/division.h"
 #include "platform/isa.h"
+#include "simd/byte_runs.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -118,48 +118,6 @@ class Grid {
  public:
   const int64_t pitch;
 };
-
-// to[i] = from[i * step] ^ flip
-inline void read_bytes(const std::byte* from, int64_t step, int64_t count, uint8_t flip, std::byte* to) {
-  if (step == 1) return copy_run(from, count, flip, to);
-  const std::byte flips{flip};
-  if (step == 2) {
-#if defined(ANYDML_ISA_AVX512)
-    const __m256i all_flips = _mm256_set1_epi8(static_cast<char>(flip));
-    for (; count > 0; count -= 32, from += 64, to += 32) {
-      // What lies behind the last element is not read.
-      const __mmask64 read = count >= 32 ? ~uint64_t{0} >> 1 : (uint64_t{1} << (2 * count - 1)) - 1;
-      const __mmask32 lanes = count >= 32 ? ~uint32_t{0} : (uint32_t{1} << count) - 1;
-      const __m256i even = _mm512_maskz_cvtepi16_epi8(~uint32_t{0}, _mm512_maskz_loadu_epi8(read, from));
-      _mm256_mask_storeu_epi8(to, lanes, _mm256_xor_si256(even, all_flips));
-    }
-#else
-    for (int64_t i = 0; i < count; ++i) to[i] = from[2 * i] ^ flips;
-#endif
-  } else {
-    for (int64_t i = 0; i < count; ++i) to[i] = from[i * step] ^ flips;
-  }
-}
-
-// Rows of so many bytes, `step` apart in each, from where they lie `from_pitch` apart to `to_pitch` apart.
-ANYDML_INLINE void read_rows(const std::byte* from, int64_t from_pitch, int64_t step, int64_t rows,
-                             int64_t count, uint8_t flip, std::byte* to, int64_t to_pitch) {
-  if (step == 1) return copy_rows(from, from_pitch, rows, count, flip, to, to_pitch);
-#if defined(ANYDML_ISA_AVX512)
-  if (step == 2 && 0 < count && count <= 32) {
-    const __m256i flips = _mm256_set1_epi8(static_cast<char>(flip));
-    // What lies behind the last element is not read.
-    const __mmask64 read = ~uint64_t{0} >> (65 - 2 * count);
-    const __mmask32 lanes = ~uint32_t{0} >> (32 - count);
-    for (; rows > 0; --rows, from += from_pitch, to += to_pitch) {
-      const __m256i even = _mm512_maskz_cvtepi16_epi8(~uint32_t{0}, _mm512_maskz_loadu_epi8(read, from));
-      _mm256_mask_storeu_epi8(to, lanes, _mm256_xor_si256(even, flips));
-    }
-    return;
-  }
-#endif
-  for (; rows > 0; --rows, from += from_pitch, to += to_pitch) read_bytes(from, step, count, flip, to);
-}
 
 }  // namespace
 ANYDML_ISA_END

@@ -76,7 +76,7 @@ class GridProduct : public Plan {
               int64_t result_unit, double products_per_byte)
       : Plan(std::move(description)),
         p_(std::move(problem)),
-        threads_(threads_for(static_cast<int64_t>(std::min(p_.products() / products_per_byte, 0x1p62)))),
+        threads_(threads_for(static_cast<int64_t>(std::min(p_.work(products_per_byte), 0x1p62)))),
         shape_(grid_shape(p_, unit, place_bytes, result_unit, p_.outer[0].size * p_.outer[1].size, threads_)),
         grid_(p_.depth, shape_.rows, shape_.columns, unit) {}
 

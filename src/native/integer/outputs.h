@@ -10,10 +10,10 @@
 
 #include "integer/problem.h"
 #include "integer/requantize.h"
-#include "integer/runs.h"
 #include "integer/tuning.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "simd/byte_runs.h"
 #include "simd/convert.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"

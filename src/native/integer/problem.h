@@ -7,6 +7,7 @@
 
 #include "core/layout.h"
 #include "integer/pack.h"
+#include "integer/tuning.h"
 #include "platform/isa.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"
@@ -80,16 +81,19 @@ struct Problem {
     for (const Outer& each : outer) all *= static_cast<double>(each.size);
     return all * static_cast<double>(depth.count());
   }
-  // What is read once and written.
-  double bytes() const {
+  // What takes as long, in bytes that could be moved meanwhile: what is read once and written, products, and
+  // what outputs of other types than the sums' take to be rounded.
+  double work(double products_per_byte) const {
     const auto row = static_cast<double>(rows);
-    const auto column = static_cast<double>(columns());
-    const auto deep = static_cast<double>(depth.count());
-    double all = row * deep * static_cast<double>(size_of(a_type)) +
-                 column * deep * static_cast<double>(size_of(b_type)) +
-                 row * column * static_cast<double>(size_of(out_type));
+    const double outputs = row * static_cast<double>(columns());
+    const double elements = static_cast<double>(depth.channels) * static_cast<double>(depth.height.size) *
+                            static_cast<double>(depth.width.size);
+    const bool are_sums = out_type == DataType::kInt32;
+    double all = row * static_cast<double>(depth.count()) * static_cast<double>(size_of(a_type)) +
+                 elements * static_cast<double>(size_of(b_type)) +
+                 outputs * static_cast<double>(size_of(out_type) + (are_sums ? 0 : kBytesPerRounding));
     for (const Outer& each : outer) all *= static_cast<double>(each.size);
-    return all;
+    return products() / products_per_byte + all;
   }
 };
 

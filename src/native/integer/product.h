@@ -83,7 +83,7 @@ class BlockedProduct : public Plan {
       : Plan(std::move(description)), p_(std::move(problem)) {
     int64_t products = 1;
     for (const Outer& each : p_.outer) products *= each.size;
-    const auto work = static_cast<int64_t>(std::min(p_.products() / products_per_byte + p_.bytes(), 0x1p62));
+    const auto work = static_cast<int64_t>(std::min(p_.work(products_per_byte), 0x1p62));
     threads_ = threads_for(work);
     task_ = task_shape(p_, row_unit, column_unit, products, threads_, column_block);
     tasks_ = products * divided_up(p_.rows, task_.rows) * divided_up(p_.columns(), task_.columns);

@@ -16,6 +16,7 @@
 #include "core/kernel_plan.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "pointwise/byte_table.h"
 #include "pointwise/instructions.h"
 #include "pointwise/tiles.h"
 #include "pointwise/tuning.h"
@@ -38,9 +39,10 @@ class ElementPlan final : public Plan {
  public:
   // `sources` are the places of the inputs that are present, of which `once` has those that are one element
   // and of which no more is read, as is of the results of `before`; `cost` is the time to compute an element,
-  // in bytes that could be moved meanwhile.
+  // in bytes that could be moved meanwhile. With `look_up` the program is a function of the one byte that is
+  // read of each element, and a table is filled by it.
   ElementPlan(Tiles tiles, std::vector<size_t> sources, const std::vector<bool>& once,
-              std::vector<Instruction> before, std::vector<Instruction> program, int64_t cost,
+              std::vector<Instruction> before, std::vector<Instruction> program, int64_t cost, LookUp look_up,
               std::string description)
       : Plan(std::move(description)),
         tiles_(std::move(tiles)),
@@ -49,12 +51,14 @@ class ElementPlan final : public Plan {
         strip_(tiles_.tile_elements()),
         before_(std::move(before)),
         program_(std::move(program)),
+        look_up_(look_up),
         aligns_(cost == 0),
         work_(tiles_.elements() * cost) {
     int64_t widest_output = 0;
     std::ranges::copy(once, is_once_.begin());
     for (size_t k = 0; k < tiles_.tensors(); ++k) {
       if (is_once_[k]) continue;
+      if (k < inputs_) element_ = k;
       is_packed_[k] = tiles_.is_packed(k);
       work_ += tiles_.elements() * tiles_.item(k);
       if (k >= inputs_) widest_output = std::max(widest_output, is_packed_[k] ? tiles_.item(k) : 0);
@@ -63,7 +67,7 @@ class ElementPlan final : public Plan {
     for (size_t k = 0; k < tiles_.tensors(); ++k)
       if (!is_once_[k]) strip_ = std::min(strip_, std::max(kStripBytes / tiles_.item(k), kWholeElements));
     // A lone instruction has no intermediate results to keep in the first cache.
-    bool all_in_place = program_.size() == 1;
+    bool all_in_place = program_.size() == 1 || look_up_ != nullptr;
     for (size_t k = 0; k < tiles_.tensors(); ++k)
       all_in_place = all_in_place && (is_once_[k] || is_packed_[k]);
     int64_t item_bytes = 0;
@@ -252,9 +256,23 @@ class ElementPlan final : public Plan {
           std::memcpy(register_at(k) + i * plan_.tiles_.item(k), tensors_[k], bytes(k, 1));
       }
       execute(plan_.before_, kWholeElements);
+      if (plan_.look_up_ != nullptr) fill_table();
     }
 
-    void execute(int64_t count) { execute(plan_.program_, count); }
+    // What the program gives for each value of a byte.
+    void fill_table() {
+      const size_t output = plan_.inputs_;
+      registers_[output] = register_at(output);
+      for (int64_t i = 0; i < kByteValues; ++i) registers_[plan_.element_][i] = static_cast<std::byte>(i);
+      execute(plan_.program_, kByteValues);
+      std::memcpy(table_, registers_[output], kByteValues);
+    }
+
+    void execute(int64_t count) {
+      if (plan_.look_up_ == nullptr) return execute(plan_.program_, count);
+      const int64_t whole = (count + kWholeElements - 1) / kWholeElements * kWholeElements;
+      plan_.look_up_(table_, registers_[plan_.element_], registers_[plan_.inputs_], whole);
+    }
     void execute(const std::vector<Instruction>& program, int64_t count) {
       for (const Instruction& each : program) {
         each.pass(each.constants.data(), operand(each.operands[0]), operand(each.operands[1]),
@@ -283,6 +301,7 @@ class ElementPlan final : public Plan {
     std::array<std::optional<LineWriter>, kMostTensors> streams_;
     std::array<std::byte*, kMostTensors> next_{};
     alignas(64) std::byte memory_[kMostRegisters * kRegisterPitch];
+    std::byte table_[kByteValues];
   };
 
   Tiles tiles_;
@@ -292,6 +311,8 @@ class ElementPlan final : public Plan {
   int64_t tile_strip_;  // elsewhere
   std::vector<Instruction> before_;
   std::vector<Instruction> program_;
+  LookUp look_up_;
+  size_t element_ = 0;  // the input of which it is a function
   // Whether blocks may begin where an address says. Those of functions may not: a NaN among numbers beyond a
   // quick way's range has another sign than among others.
   bool aligns_;

@@ -144,6 +144,22 @@ std::vector<bool> find_invariants(std::vector<bool>& uniform, std::span<const En
   return found;
 }
 
+// Whether a program is a function of one byte, whose results are bytes.
+bool is_of_bytes(const Tiles& tiles, const std::vector<bool>& once) {
+  const size_t inputs = once.size();
+  if (std::ranges::count(once, false) != 1 || tiles.tensors() != inputs + 1) return false;
+  const auto element = static_cast<size_t>(std::ranges::find(once, false) - once.begin());
+  return tiles.item(element) == 1 && tiles.item(inputs) == 1;
+}
+
+// How elements are looked up where that takes less time than a program of so many instructions.
+LookUp look_up_for(int64_t elements, size_t instructions, int64_t cost) {
+  if (elements < kTableFrom) return nullptr;
+  const LookUp quick = quick_look_up();
+  if (cost > 0) return quick != nullptr ? quick : look_up_one_by_one;
+  return instructions > 1 ? quick : nullptr;
+}
+
 }  // namespace
 
 // The attribute "Program" has the instructions (encoded.h), on the inputs that are present; "Results" has the
@@ -217,8 +233,14 @@ std::unique_ptr<Plan> make_element_wise(const Request& request, std::string& rea
   Tiles tiles(tensors, inputs, widest);
   std::string description = tiles.describe();
   const std::vector<bool> once(invariant.begin(), invariant.begin() + static_cast<std::ptrdiff_t>(inputs));
+  LookUp look_up = nullptr;
+  if (is_of_bytes(tiles, once)) look_up = look_up_for(tiles.elements(), program.size(), cost);
+  if (look_up != nullptr) {
+    description += ", by a table";
+    cost = look_up == look_up_one_by_one ? kLookUpCost : 0;
+  }
   return std::make_unique<ElementPlan>(std::move(tiles), std::move(sources), once, std::move(before),
-                                       std::move(program), cost, std::move(description));
+                                       std::move(program), cost, look_up, std::move(description));
 }
 
 ANYDML_ISA_END

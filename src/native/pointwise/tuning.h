@@ -49,5 +49,9 @@ inline constexpr int64_t kTransposedWidth = 32;
 // The time that an exponential or a logarithm takes, in bytes that could be moved meanwhile. Inherited, not
 // measured again.
 inline constexpr int64_t kTranscendentalCost = 32;
+// Elements from which on a program of bytes is computed for all 256 of them first, by each thread, and looked
+// up; and the time that a byte takes which is looked up by itself. First choices.
+inline constexpr int64_t kTableFrom = 4096;
+inline constexpr int64_t kLookUpCost = 8;
 
 ANYDML_ISA_END

@@ -23,6 +23,7 @@
 #include "pooling/geometry.h"
 #include "pooling/rows.h"
 #include "pooling/windows.h"
+#include "simd/byte_runs.h"
 #include "simd/strided_copy.h"
 #include "simd/unaligned.h"
 
@@ -237,6 +238,12 @@ class PlaneRows {
     Number* const span = buffers.spans.data() + buffers.next * buffers.slot;
     advance();
     const int64_t count = std::min(row_.size, pitch_ - row_.start);
+    if constexpr (std::is_same_v<T, Number> && kItem == 1) {
+      if (row_.stride > 1) {
+        take_apart(planes, from, count, span);
+        return span;
+      }
+    }
     const bool is_as_it_is = std::is_same_v<T, Number> && row_.stride == 1;
     auto* const elements =
         reinterpret_cast<std::byte*>(is_as_it_is ? static_cast<void*>(span) : buffers.elements.data());
@@ -253,13 +260,33 @@ class PlaneRows {
     return span;
   }
 
+  // Bytes of the planes' rows, which are numbers as they are, to where those of the same place in their steps
+  // follow each other. What is between rows stays as it is.
+  void take_apart(int64_t planes, const std::byte* from, int64_t count, T* span) const {
+    const int64_t step = row_.stride;
+    for (int64_t i = 0; i < std::min(step, count); ++i) {
+      const int64_t at = row_.start + i;
+      T* const to = span + at % step * phase_ + at / step;
+      read_rows(from + i * row_.in_stride, nest_.outer[0].window.in_stride, step * row_.in_stride, planes,
+                divided_up(count - i, step), 0, reinterpret_cast<std::byte*>(to), places_);
+    }
+  }
+
   void convert(const std::byte* elements, int64_t count, Number* span, std::vector<T>& room) const {
     if (row_.stride == 1) return put_numbers(elements, count, span);
-    const auto phase = [&](int64_t first, int64_t stride) {
+    // Pointers of their own: a byte that is stored might change any that is reached through another.
+    T* const apart = room.data();
+    const auto phase = [=, this](int64_t first, int64_t stride) {
       const int64_t size = divided_up(count - first, stride);
       const std::byte* const from = elements + first * kItem;
-      for (int64_t i = 0; i < size; ++i) room[static_cast<size_t>(i)] = load<T>(from + i * stride * kItem);
-      put_numbers(reinterpret_cast<const std::byte*>(room.data()), size, span + first * phase_);
+      Number* const to = span + first * phase_;
+      if constexpr (std::is_same_v<T, Number>) {
+        for (int64_t i = 0; i < size; ++i) to[i] = load<T>(from + i * stride * kItem);
+        operation_.prepare(to, size);
+      } else {
+        for (int64_t i = 0; i < size; ++i) apart[i] = load<T>(from + i * stride * kItem);
+        put_numbers(reinterpret_cast<const std::byte*>(apart), size, to);
+      }
     };
     for (int64_t first = 0; first < std::min(row_.stride, count); ++first) {
       row_.stride == 2 ? phase(first, 2) : phase(first, row_.stride);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <span>
 #include <vector>
@@ -116,12 +117,22 @@ class BlockCursor {
   int64_t zero_ = 0;
 };
 
+// As many elements are written at once, and fewer than so many behind the last one.
+constexpr int64_t kSpreadAtOnce = 16;
+
+// to[i] = value for i < count, by whole vectors: what they write behind is not there yet.
+ANYDML_INLINE void fill_forward(float* to, int64_t count, float value) {
+  float lanes[kSpreadAtOnce];
+  std::fill_n(lanes, kSpreadAtOnce, value);
+  for (int64_t i = 0; i < count; i += kSpreadAtOnce) std::memcpy(to + i, lanes, sizeof(lanes));
+}
+
 // Writes the parameters of `count` elements of a loop from the first one on; value(offset) is one of them.
-// Those that follow each other are kItem apart.
+// Those that follow each other are kItem apart. Behind them there is room for kSpreadAtOnce.
 template <int64_t kItem, class Value>
 void spread(const Blocks& blocks, int64_t first, int64_t count, float* to, const Value& value) {
   if (blocks.step == 0) {
-    std::fill_n(to, count, value(0));
+    fill_forward(to, count, value(0));
   } else if (blocks.repeat == 1 && blocks.step == kItem) {
     for (int64_t i = 0; i < count; ++i) to[i] = value((first + i) * kItem);
   } else if (blocks.repeat == 1) {
@@ -131,7 +142,7 @@ void spread(const Blocks& blocks, int64_t first, int64_t count, float* to, const
     int64_t left = blocks.repeat - first % blocks.repeat;
     for (const float* const end = to + count; to < end; ++block, left = blocks.repeat) {
       const int64_t size = std::min<int64_t>(left, end - to);
-      std::fill_n(to, size, value(block * blocks.step));
+      fill_forward(to, size, value(block * blocks.step));
       to += size;
     }
   }

@@ -22,6 +22,7 @@
 #include "simd/unaligned.h"
 #include "simd/vector.h"
 #include "stores/nontemporal.h"
+#include "stores/prefetch.h"
 #include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
@@ -35,8 +36,8 @@ constexpr float kRounds = 0x1.8p23F;
 
 struct Tile {
   float numbers[kTile];
-  float scales[kTile];
-  float zeros[kTile];
+  float scales[kTile + kSpreadAtOnce];
+  float zeros[kTile + kSpreadAtOnce];
   std::byte codes[kTile];
   std::byte reals[kTile * sizeof(float)];
 };
@@ -210,6 +211,23 @@ class QuantizePlan : public Plan {
 
   bool has_whole_rows(int64_t count, int64_t place) const { return place + count <= shape_.row.size; }
 
+  // Whether what lies so many bytes apart in each loop is one run, in the order of the elements.
+  template <class Step>
+  bool is_run(int64_t item, const Step& step) const {
+    if (step(shape_.row) != item) return false;
+    int64_t next = shape_.row.size * item;
+    for (size_t d = shape_.rows.size(); d-- > 0; next *= shape_.rows[d].size) {
+      if (step(shape_.rows[d]) != next) return false;
+    }
+    return true;
+  }
+  bool are_reals_a_run() const {
+    return is_run(sizeof(Real), [](const BlockLoop& loop) { return loop.real; });
+  }
+  bool are_codes_a_run() const {
+    return !kPacked && is_run(1, [](const BlockLoop& loop) { return loop.code; });
+  }
+
   Shape shape_;
 };
 
@@ -227,8 +245,15 @@ class Quantize final : public QuantizePlan<Real, Code, kPacked> {
         static_cast<const std::byte*>(inputs[1]),
         this->shape_.with_zero ? static_cast<const std::byte*>(inputs[2]) : nullptr};
     auto* const codes = static_cast<std::byte*>(outputs[0]);
+    const bool reals_are_a_run = this->are_reals_a_run();
+    const bool codes_are_a_run = this->are_codes_a_run();
+    // Of what does not stay in the caches, the next tile while one is computed.
+    constexpr int64_t kTileReals = kTile * sizeof(float);
+    const bool prefetches = std::is_same_v<Real, float> && reals_are_a_run &&
+                            this->shape_.elements * static_cast<int64_t>(sizeof(float)) >= kStreamFrom;
     this->for_each_tile(parameters, [&](Tile& tile, int64_t first, int64_t last) {
       const BlockLoop& row = this->shape_.row;
+      StagedWriter writer(codes_are_a_run && this->shape_.elements >= kStreamFrom);
       BlockCursor cursor(this->shape_.rows, first * kTile / row.size);
       int64_t place = first * kTile % row.size;
       for (int64_t number = first; number < last; ++number) {
@@ -236,12 +261,17 @@ class Quantize final : public QuantizePlan<Real, Code, kPacked> {
         BlockCursor written = cursor;
         int64_t written_place = place;
         const bool is_one = this->has_whole_rows(count, place);
-        // Elements of a row that lie as they are computed with are not copied before.
-        const bool as_it_is = is_one && std::is_same_v<Real, float> && row.real == sizeof(float);
-        const bool at_once = is_one && !kPacked && row.code == 1;
+        // Elements that lie as they are computed with are not copied before.
+        const bool as_it_is =
+            std::is_same_v<Real, float> && (reals_are_a_run || (is_one && row.real == sizeof(float)));
+        const bool at_once = codes_are_a_run || (is_one && !kPacked && row.code == 1);
         const std::byte* numbers = as_it_is ? x + cursor.real() + place * row.real
                                             : reinterpret_cast<const std::byte*>(tile.numbers);
-        std::byte* const to = at_once ? codes + cursor.code() + place : tile.codes;
+        std::byte* to = at_once ? codes + cursor.code() + place : tile.codes;
+        if (codes_are_a_run) to = writer.reserve(to, count);
+        if (prefetches) {
+          for (int64_t i = 0; i < kTileReals; i += kLine) prefetch_near(numbers + kTileReals + i);
+        }
         this->for_each_piece(cursor, place, count, [&](const Piece& piece) {
           this->spread_parameters(parameters, piece, tile);
           if (as_it_is) return;
@@ -276,10 +306,11 @@ class Dequantize final : public QuantizePlan<Real, Code, kPacked> {
         static_cast<const std::byte*>(inputs[1]),
         this->shape_.with_zero ? static_cast<const std::byte*>(inputs[2]) : nullptr};
     auto* const y = static_cast<std::byte*>(outputs[0]);
+    const bool is_contiguous = this->are_reals_a_run();
+    const bool codes_are_a_run = this->are_codes_a_run();
     this->for_each_tile(parameters, [&](Tile& tile, int64_t first, int64_t last) {
       const BlockLoop& row = this->shape_.row;
       constexpr int64_t kItem = sizeof(Real);
-      const bool is_contiguous = this->shape_.rows.empty() && row.real == kItem;
       StagedWriter writer(is_contiguous && this->shape_.elements * kItem >= kStreamFrom);
       BlockCursor cursor(this->shape_.rows, first * kTile / row.size);
       int64_t place = first * kTile % row.size;
@@ -288,8 +319,8 @@ class Dequantize final : public QuantizePlan<Real, Code, kPacked> {
         BlockCursor written = cursor;
         int64_t written_place = place;
         const bool is_one = this->has_whole_rows(count, place);
-        const bool as_it_is = is_one && !kPacked && row.code == 1;
-        const bool at_once = is_one && row.real == kItem;
+        const bool as_it_is = codes_are_a_run || (is_one && !kPacked && row.code == 1);
+        const bool at_once = is_contiguous || (is_one && row.real == kItem);
         const std::byte* const codes = as_it_is ? x + cursor.code() + place : tile.codes;
         std::byte* out = at_once ? y + cursor.real() + place * kItem : nullptr;
         if (is_contiguous) out = writer.reserve(out, count * kItem);
