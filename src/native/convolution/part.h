@@ -10,6 +10,7 @@
 
 #include "convolution/axes.h"
 #include "convolution/outputs.h"
+#include "convolution/row_tile.h"
 #include "convolution/tuning.h"
 #include "convolution/weights.h"
 #include "convolution/window_tile.h"
@@ -92,6 +93,11 @@ class ConvolutionPart {
   bool has_padding = false;
   // Whether each channel's places are read where they are.
   bool is_direct = false;
+  // Whether places are multiplied along rows, which are read where they are; which vectors of a row need no
+  // masks, and the masks of each tap of the others, behind those of one of them.
+  bool is_along_rows = false;
+  int64_t whole_begin = 0, whole_end = 0;
+  std::vector<TapLanes> tap_lanes;
   // Channels that have offsets of their own.
   int64_t products_apart = 1;
   std::vector<ProductChunk> chunks;
@@ -111,6 +117,7 @@ class ConvolutionPart {
     const bool is_side_by_side = width.places == 1 || width.stride * width.in_stride == shape.item();
     is_direct = taps == 1 && !shape.is_half && !has_padding && axes[0].along.places == 1 &&
                 axes[1].along.places == 1 && is_side_by_side;
+    is_along_rows = reads_rows(shape);
     // Of few channels each product has an offset of its own, and the loop over channels is left out.
     products_apart = !is_direct && shape.channels < kFewChannels ? shape.channels : 1;
     chunks = chunks_of(taps * products_apart, shape.channels / products_apart);
@@ -147,11 +154,14 @@ class ConvolutionPart {
       const int64_t most = kPlanesFloats / std::max<int64_t>(1, of_group);
       found.groups = std::clamp<int64_t>(std::min(near, most), 1, shape.groups);
     }
+    if (is_along_rows) {
+      found.groups = std::clamp<int64_t>(kPlanesFloats / places(), 1, shape.groups);
+    }
     if (is_direct) size[2] = std::min(size[2], kDirectPlaces);
-    for (size_t d = 0; d < 3 && !is_direct; ++d) halve(d, d == 2 ? kLeastRow : 1, fits);
+    for (size_t d = 0; d < 3 && !is_direct && !is_along_rows; ++d) halve(d, d == 2 ? kLeastRow : 1, fits);
     const int64_t floats = shape.channels * plane_of(slices(shape, size));
     const bool is_whole = size[0] * size[1] * size[2] == places();
-    if (shape.groups == 1 && is_whole) {
+    if (shape.groups == 1 && is_whole && !is_along_rows) {
       const int64_t most =
           is_direct ? kDirectPlaces / places() : kImagesFloats / std::max<int64_t>(1, floats);
       found.images = std::clamp<int64_t>(most, 1, shape.batch);
@@ -163,8 +173,9 @@ class ConvolutionPart {
     };
     while (!is_shared() && found.images > 1) found.images = (found.images + 1) / 2;
     while (!is_shared() && found.groups > 1) found.groups = (found.groups + 1) / 2;
-    for (size_t d = 0; d < 3; ++d) halve(d, d == 2 ? 2 * kLeastRow : 1, is_shared);
+    for (size_t d = 0; d < (is_along_rows ? 2 : 3); ++d) halve(d, d == 2 ? 2 * kLeastRow : 1, is_shared);
     while (!is_shared() && found.rows * 2 * kMostRows <= shape.results) found.rows *= 2;
+    if (is_along_rows) return found;
     found.slices = slices(shape, size);
     found.plane = plane_of(found.slices);
     found.offsets = offsets(found.slices, found.plane);
@@ -192,7 +203,7 @@ class ConvolutionPart {
   }
   // What a thread needs for planes, and for sums, in floats.
   int64_t planes_floats(const ConvolutionShape& shape, const PartBlocks& blocks) const {
-    if (taps == 0) return 0;
+    if (taps == 0 || is_along_rows) return 0;
     const int64_t planes =
         is_direct ? shape.channels * kMostLanes : image_floats(shape, blocks) * blocks.images;
     return planes + kMostLanes;
@@ -207,14 +218,53 @@ class ConvolutionPart {
     return std::min(tiles * kMostRows, shape.results);
   }
   int64_t sums_floats(const ConvolutionShape& shape, const PartBlocks& blocks) const {
-    if (chunks.size() == 1) return 0;
+    if (chunks.size() == 1 || is_along_rows) return 0;
     // A strip has a panel at least.
     return std::max(
         std::min(kSumsFloats, std::min(shape.results, kRowsOfBlock) * panels(blocks) * blocks.width),
         std::min(shape.results, kRowsOfBlock) * blocks.width);
   }
 
+  const TapLanes* lanes_of_vector(int64_t vector) const {
+    const bool is_whole = whole_begin <= vector && vector < whole_end;
+    const int64_t before = vector < whole_begin ? 0 : whole_end - whole_begin;
+    return tap_lanes.data() + (is_whole ? 0 : vector - before + 1) * axes[2].along.taps;
+  }
+
  private:
+  // Whether rows are read where they are; finds their masks.
+  bool reads_rows(const ConvolutionShape& shape) {
+    const Sliding& along = axes[2].along;
+    const bool is_known = shape.is_half ? kReadsRows<Half> : kReadsRows<float>;
+    const bool is_side_by_side = along.in_stride == shape.item() && along.out_stride == shape.item();
+    if (!is_known || is_direct || taps == 0 || shape.channels > 1 || shape.results > kResultsOfRows ||
+        !is_side_by_side || along.stride > kMostRowStride || shape.activation.has_program()) {
+      return false;
+    }
+    const auto begin_of = [&](int64_t vector, int64_t tap, int64_t limit) {
+      const int64_t behind = limit - along.origin(vector * kColumnLanes) - tap * along.dilation;
+      return behind > 0 ? (behind + along.stride - 1) / along.stride : 0;
+    };
+    const auto is_whole = [&](int64_t vector) {
+      return begin_of(vector, 0, 0) == 0 && (vector + 1) * kColumnLanes <= along.places &&
+             begin_of(vector, along.taps - 1, along.size) >= kColumnLanes;
+    };
+    const int64_t vectors = (along.places + kColumnLanes - 1) / kColumnLanes;
+    while (whole_begin < vectors && !is_whole(whole_begin)) ++whole_begin;
+    for (whole_end = vectors; whole_end > whole_begin && !is_whole(whole_end - 1);) --whole_end;
+    if ((vectors - (whole_end - whole_begin)) * along.taps > kMostTapLanes) return false;
+    tap_lanes.assign(static_cast<size_t>(along.taps), TapLanes::between(0, kColumnLanes, along.stride));
+    for (int64_t vector = 0; vector < vectors; ++vector) {
+      if (whole_begin <= vector && vector < whole_end) continue;
+      const int64_t last = std::min(kColumnLanes, along.places - vector * kColumnLanes);
+      for (int64_t k = 0; k < along.taps; ++k) {
+        const int64_t end = std::min(last, begin_of(vector, k, along.size));
+        tap_lanes.push_back(TapLanes::between(std::min(begin_of(vector, k, 0), end), end, along.stride));
+      }
+    }
+    return true;
+  }
+
   std::array<Slices, 3> slices(const ConvolutionShape& shape, const std::array<int64_t, 3>& size) const {
     std::array<Slices, 3> found;
     for (size_t d = 0; d < 3; ++d) {

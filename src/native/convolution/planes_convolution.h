@@ -16,6 +16,7 @@
 #include "convolution/outputs.h"
 #include "convolution/part.h"
 #include "convolution/planes.h"
+#include "convolution/row_tile.h"
 #include "convolution/tuning.h"
 #include "convolution/weights.h"
 #include "convolution/window_tile.h"
@@ -126,6 +127,7 @@ class PlanesConvolution final : public Plan {
     // Blocks that are whole images, whose planes have their padding: of so many images and groups.
     const PartBlocks* padded_of = nullptr;
     std::array<int64_t, 2> padded = {};
+    std::array<std::vector<RowChains>, 2> chains = {};  // of one row, and of as many as hide their latency
 
     void compute(const ConvolutionPart& part, const PartBlocks& blocks, int64_t unit);
     FilterView view(const ConvolutionPart& part, int64_t group) const {
@@ -143,6 +145,9 @@ class PlanesConvolution final : public Plan {
       return {reinterpret_cast<const std::byte*>(filter), part.row.size() * 4, 4, biases};
     }
     void multiply(const ConvolutionPart& part, const PartBlocks& blocks, const Unit& unit) const;
+    void find_chains(const ConvolutionPart& part, const PlaceBlock& block);
+    template <class Item>
+    void multiply_along_rows(const ConvolutionPart& part, Unit unit, int64_t end) const;
     void pack_rows(const ConvolutionPart& part, int64_t group, int64_t result, int64_t rows, float* to) const;
     static void copy_panel(const ProductChunk& chunk, int64_t vectors, float* to, WindowTile& tile);
     void copy_last(const ProductChunk& chunk, int64_t lanes, int64_t width, WindowTile& tile) const;
@@ -234,6 +239,11 @@ inline void PlanesConvolution::Worker::compute(const ConvolutionPart& part, cons
   unit.images = std::min(blocks.images, shape.batch - image);
   unit.in += image * shape.batch_in + unit.group * shape.group_in;
   unit.out += image * shape.batch_out + unit.group * shape.results * shape.result_out;
+  if (part.is_along_rows) {
+    find_chains(part, unit.block);
+    return shape.is_half ? multiply_along_rows<Half>(part, unit, end)
+                         : multiply_along_rows<float>(part, unit, end);
+  }
   unit.runs = &blocks.runs;
   if (unit.block.size != blocks.size) {
     if (rest_of != &blocks || rest_size != unit.block.size)
@@ -262,6 +272,84 @@ inline void PlanesConvolution::Worker::compute(const ConvolutionPart& part, cons
     unit.in += shape.group_in;
     unit.out += shape.results * shape.result_out;
     unit.planes += shape.channels * blocks.plane * 4;
+  }
+}
+
+// Rows of places of a block as many at a time as hide each other's latency, where the same taps of them lie
+// on elements; and one at a time.
+inline void PlanesConvolution::Worker::find_chains(const ConvolutionPart& part, const PlaceBlock& block) {
+  const auto& [slabs, lines, row] = part.axes;
+  for (std::vector<RowChains>& each : chains) each.clear();
+  const int64_t step = view(part, 0).step * row.along.taps;
+  for (int64_t z = 0; z < block.size[0]; ++z) {
+    const int64_t slab = block.first[0] + z;
+    const auto [first_z, last_z] = slabs.along.inside(slab);
+    for (int64_t y = 0; y < block.size[1];) {
+      const int64_t line = block.first[1] + y;
+      const auto [first, last] = lines.along.inside(line);
+      const bool are_more = y + kChainsOfRows <= block.size[1] &&
+                            lines.along.inside(line + kChainsOfRows - 1) == std::pair{first, last};
+      const int64_t from =
+          (slabs.along.origin(slab) + first_z * slabs.along.dilation) * slabs.along.in_stride +
+          (lines.along.origin(line) + first * lines.along.dilation) * lines.along.in_stride +
+          row.along.origin(0) * row.along.in_stride;
+      chains[are_more ? 1 : 0].push_back({from, z * slabs.along.out_stride + y * lines.along.out_stride,
+                                          (first_z * lines.along.taps + first) * step, last_z - first_z,
+                                          last - first});
+      y += are_more ? kChainsOfRows : 1;
+    }
+  }
+}
+
+// Depthwise: of each row the vectors that need no masks in one run. The groups are those up to `end`.
+template <class Item>
+void PlanesConvolution::Worker::multiply_along_rows([[maybe_unused]] const ConvolutionPart& part,
+                                                    [[maybe_unused]] Unit unit,
+                                                    [[maybe_unused]] int64_t end) const {
+  if constexpr (kReadsRows<Item>) {
+    constexpr auto kItem = static_cast<int64_t>(sizeof(Item));
+    const ConvolutionShape& shape = plan.shape_;
+    const auto& [slabs, lines, row] = part.axes;
+    FilterView filter = view(part, unit.group);
+    RowTile tile{};
+    tile.chain_step = lines.along.stride * lines.along.in_stride;
+    tile.tap_steps = {slabs.along.dilation * slabs.along.in_stride,
+                      lines.along.dilation * lines.along.in_stride, row.along.dilation * kItem};
+    tile.columns = row.along.taps;
+    tile.weight_steps = {lines.along.taps * row.along.taps * filter.step, row.along.taps * filter.step,
+                         filter.step};
+    tile.result_step = lines.along.out_stride;
+    tile.fused = &shape.fused;
+    const int64_t vectors = (row.along.places + kColumnLanes - 1) / kColumnLanes;
+    const auto& multiply = kMultiplyRows<Item>[row.along.stride - 1];
+    for (; unit.group < end; ++unit.group) {
+      if (is_cancelled()) return;
+      filter = view(part, unit.group);
+      if (filter.first == nullptr) {
+        pack_rows(part, unit.group, unit.begin, unit.end - unit.begin, memory);
+        filter.first = reinterpret_cast<const std::byte*>(memory);
+        filter.result = unit.begin;
+      }
+      for (int64_t r = unit.begin; r < unit.end; ++r) {
+        tile.bias = filter.biases[r];
+        tile.weights = filter.of(r);
+        for (int64_t v = 0; v < vectors; v += tile.vectors) {
+          const bool is_masked = v < part.whole_begin || v >= part.whole_end;
+          tile.vectors = is_masked ? 1 : part.whole_end - part.whole_begin;
+          tile.from = unit.in + v * kColumnLanes * row.along.stride * kItem;
+          tile.to = unit.out + r * shape.result_out + v * kColumnLanes * kItem;
+          tile.lanes = part.lanes_of_vector(v);
+          tile.results = lanes_between(0, row.along.places - v * kColumnLanes);
+          for (size_t more = 0; more < chains.size(); ++more) {
+            const std::vector<RowChains>& each = chains[more];
+            if (!each.empty())
+              multiply[more][is_masked ? 1 : 0](tile, each.data(), static_cast<int64_t>(each.size()));
+          }
+        }
+      }
+      unit.in += shape.group_in;
+      unit.out += shape.results * shape.result_out;
+    }
   }
 }
 

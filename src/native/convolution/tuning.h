@@ -7,6 +7,10 @@
 
 ANYDML_ISA_BEGIN
 
+// Results of a channel up to which they are multiplied along rows one after the other, and masks of taps that
+// are kept for it, which long windows by short rows have many of.
+inline constexpr int64_t kResultsOfRows = 2;
+inline constexpr int64_t kMostTapLanes = 1 << 12;
 // What planes of a block of places may take, in floats, so that they stay in the second cache.
 inline constexpr int64_t kPlanesFloats = 128 << 10;
 // Likewise of several groups, which stay in the first cache; or of so many, whose rows are found at once.

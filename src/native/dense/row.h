@@ -95,7 +95,7 @@ ANYDML_NOINLINE void multiply_rows_across(const float* x, const std::byte* b, in
   for (; k + S::kDeep <= depth; k += S::kDeep) {
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) {
-      for_each_of_columns<Item>(b + v * kColumnLanes * step + k * kItem, step, [&](int64_t i, Columns w) {
+      for_each_of_columns<Item, 0>(b + v * kColumnLanes * step + k * kItem, step, [&](int64_t i, Columns w) {
 #pragma GCC unroll 4
         for (int r = 0; r < kRows; ++r) y[r][v] = multiply_add(x[r * kDepth + k + i] - Columns{}, w, y[r][v]);
       });

@@ -81,11 +81,11 @@ struct Squares {
   using Row = SquareRow<Bits, kSquares>;
 };
 
-// Calls each(k, vector) for kDeep elements of as many columns as a vector has lanes.
-template <class Item, class Each>
+// Calls each(k, vector) for kDeep elements of as many columns as a vector has lanes. What lies kAhead bytes
+// behind is prefetched meanwhile, unless processors do that as fast by themselves.
+template <class Item, int64_t kAhead = 4 * kLine, class Each>
 ANYDML_INLINE void for_each_of_columns(const std::byte* first, int64_t step, const Each& each) {
   using S = Squares<Item>;
-  constexpr int64_t kAhead = 4 * kLine;
   typename S::Row rows[S::kPieces][S::kAtOnce]{};
   [&]<int... kSquare>(std::integer_sequence<int, kSquare...>) {
     (
@@ -95,7 +95,7 @@ ANYDML_INLINE void for_each_of_columns(const std::byte* first, int64_t step, con
           for (int64_t i = 0; i < S::kAtOnce; ++i, from += step) {
             // Each address from the one before: all of them at once would leave their registers.
             asm volatile("" : "+r"(from));
-            prefetch_line(from + kAhead);
+            if constexpr (kAhead > 0) prefetch_line(from + kAhead);
 #pragma GCC unroll 4
             for (int64_t piece = 0; piece < S::kPieces; ++piece)
               rows[piece][i] = with_square<kSquare>(rows[piece][i], from + piece * kSquareBytes);
