@@ -111,7 +111,8 @@ def plan(
         return what
     scale, bias = inputs[1:] if len(inputs) > 1 else (None, None)
     others = [each or _nothing(x) for each in (scale, bias)]
-    lines = Lines.of(x, y, what.axes, others)
+    # But for the first of equal maxima it does not matter which element comes first.
+    lines = Lines.of(x, y, what.axes, others, any_order=what.function != "HARDMAX")
     constants = {
         **what.constants,
         "HAS_SCALE": scale is not None,
