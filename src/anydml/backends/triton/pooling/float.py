@@ -34,7 +34,8 @@ def plan(
     d: Any = desc
     x, y = inputs[0], outputs[0]
     assert x is not None
-    is_planes = x.type == TensorDataType.FLOAT32 and len(x.sizes) == 4 and len(outputs) == 1
+    is_whole = general.is_whole(pooling_windows(d), outputs)
+    is_planes = not is_whole and x.type == TensorDataType.FLOAT32 and len(x.sizes) == 4 and len(outputs) == 1
     if not (is_planes and x.is_packed() and y.is_packed() and max(prod(x.sizes), prod(y.sizes)) < MOST):
         return general.plan(spec, desc, inputs, outputs, device)
     rows, columns = windows = pooling_windows(d)

@@ -1,4 +1,4 @@
-"""Pooling on a GPU of any type and layout, with indices of maxima, norms, and gradients: a thread for each element."""
+"""Pooling on a GPU of any type and layout, with indices of maxima, norms, and gradients; whole planes are reduced."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from typing import Any, NamedTuple
 import torch
 import triton.language as tl
 
+from ....core.enums import ReduceFunction
 from ....core.strided_layout import Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ....operators.window_math import Window, pooling_windows, windows_over
 from ...base import Declined
 from ...torch.tensors import TYPES
 from ..division import divisors
-from ..launch import WIDE, Launch, Planned, Tensors, between_elements, too_many
-from ..tiles import index_type, steps_of
+from ..launch import WIDE, Launch, Planned, Tensors, between_elements
+from ..lines import Lines
+from ..reduction.plan import FUNCTIONS, Accumulator, accumulator_of, reduction
+from ..tiles import index_type, steps_of, tiles_of
 from . import general_kernels
 
-BLOCK = 512
+TILE = 512
 """Elements of a program."""
 UNROLLED = 25
 """Taps of a window, and windows over an element, whose loops are unrolled."""
@@ -44,6 +47,8 @@ def plan(
         return _gradients(spec, desc, layouts, windows, torch.device(device))
     if spec.name.startswith("LP_") and desc.P not in (1, 2):  # type: ignore[attr-defined]
         return Declined("this kernel has norms of P = 1 and 2")
+    if is_whole(windows, outputs):
+        return _reduced(spec, desc, layouts[0], outputs[0], torch.device(device))
     launch = _forward(spec, desc, layouts[0], outputs, windows)
     if isinstance(launch, Declined):
         return launch
@@ -54,6 +59,31 @@ def plan(
     taps = " x ".join(str(window.taps) for window in windows)
     types = [TYPES[layouts[0].type], TYPES[outputs[0].type], TYPES[outputs[-1].type]]
     return Planned(f"windows of {taps}, a thread for each output of any layout", run, ((launch, types),))
+
+
+def is_whole(windows: Sequence[Window], outputs: Sequence[Layout]) -> bool:
+    """Whether each plane has one window, which is the plane, and no index is asked for."""
+    are_planes = all(each.start == 0 and each.taps == each.size and each.dilation == 1 for each in windows)
+    return are_planes and len(outputs) == 1 and prod(outputs[0].sizes[2:]) == 1
+
+
+def _reduced(spec: OperatorSpec, desc: Any, x: Layout, y: Layout, device: torch.device) -> Planned | Declined:
+    kind = ReduceFunction.MAX if "MAX" in spec.name else ReduceFunction.AVERAGE
+    if spec.name.startswith("LP_"):
+        kind = ReduceFunction.L1 if desc.P == 1 else ReduceFunction.L2
+    lines = Lines.of(x, y, range(2, len(x.sizes)), any_order=True)
+    accumulator = accumulator_of(FUNCTIONS[kind], x, lines.n)
+    if kind != ReduceFunction.MAX:
+        # As in windows, of FLOAT16 too.
+        accumulator = Accumulator({**accumulator.constants, "VALUE": tl.float64}, torch.float64, None)
+    found = reduction(lines, accumulator, TYPES[x.type], TYPES[y.type], device)
+    if isinstance(found, Declined):
+        return found
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        found.run(inputs[0], outputs[0], outputs[0])
+
+    return Planned(f"whole planes: {found.words}", run, found.launches)
 
 
 class _Numbered(NamedTuple):
@@ -84,10 +114,7 @@ def _five(numbers: Sequence[int], none: int) -> tuple[int, ...]:
 def _constants(windows: Sequence[Window]) -> dict[str, Any]:
     every = (*[_NO_WINDOW] * (3 - len(windows)), *windows)
     _, taps, strides, starts, ends, dilations = zip(*every, strict=True)
-    return {
-        **{"TAPS": taps, "STRIDES": strides, "STARTS": starts, "ENDS": ends, "DILATIONS": dilations},
-        "BLOCK": BLOCK,
-    }
+    return {"TAPS": taps, "STRIDES": strides, "STARTS": starts, "ENDS": ends, "DILATIONS": dilations}
 
 
 def _forward(
@@ -101,14 +128,14 @@ def _forward(
     """From x to values, and to indices where there is a second output; or to indices alone in the planes."""
     y, indices = outputs[0], outputs[-1]
     has_indices = len(outputs) > 1
-    count = prod(y.sizes)
-    programs = -(-count // BLOCK)
-    declined = too_many(programs)
-    if declined is not None:
-        return declined
+    numbered = _numbered(y)
+    columns = numbered.loops[0][0]
+    rows = prod(y.sizes) // columns
+    tiles = tiles_of(rows, columns, TILE)
+    if isinstance(tiles, Declined):
+        return tiles
     is_maximum, is_float, item = "MAX" in spec.name, x.dtype.kind == "f", x.dtype.itemsize
     wide = tl.float32 if is_float else tl.int32 if item < 4 else getattr(tl, str(TYPES[x.type]).removeprefix("torch."))
-    numbered = _numbered(y)
     constants = {
         "KIND": "MAXIMUM" if is_maximum else "NORM" if spec.name.startswith("LP_") else "AVERAGE",
         "P": getattr(desc, "P", 0),
@@ -116,38 +143,41 @@ def _forward(
         "LOWEST": -inf if is_float else int(torch.iinfo(TYPES[x.type]).min),
         "INDICES": "PLANE" if of_planes else "TENSOR" if has_indices else "",
         "HAS_VALUES": not of_planes,
+        "IS_FLOAT": is_float,
         "WIDE": wide if is_maximum else tl.float64,
         "UNROLLED": prod(window.taps for window in windows) <= UNROLLED,
         "ORDER": numbered.order,
         **_constants(windows),
-        "INDEX": index_type((x, *outputs), max(programs * BLOCK, prod(x.sizes))),
+        **tiles.shape,
+        "INDEX": index_type((x, *outputs), max(prod(y.sizes), prod(x.sizes))),
     }
     steps = [_five(steps_of(each), 0) for each in (x, y, indices)]
-    arguments = (count, x.sizes[1], *_five(x.sizes, 1)[2:], *numbered.loops, *steps)
-    return Launch(general_kernels.pool_elements, programs, arguments, constants)
+    arguments = (rows, columns, tiles.blocks, x.sizes[1], *_five(x.sizes, 1)[2:], *numbered.loops, *steps)
+    return Launch(general_kernels.pool_elements, tiles.programs, arguments, constants)
 
 
 def _gradients(
     spec: OperatorSpec, desc: Any, layouts: Sequence[Layout], windows: Sequence[Window], device: torch.device
 ) -> Planned | Declined:
     *before, gradient, y = layouts
-    count, windows_in_all = prod(y.sizes), prod(gradient.sizes)
-    programs = -(-count // BLOCK)
-    declined = too_many(programs)
-    if declined is not None:
-        return declined
+    windows_in_all = prod(gradient.sizes)
+    numbered, of_windows = _numbered(y), _numbered(gradient)
+    columns = numbered.loops[0][0]
+    rows = prod(y.sizes) // columns
+    tiles = tiles_of(rows, columns, TILE)
+    if isinstance(tiles, Declined):
+        return tiles
     if prod(y.sizes[2:]) >= WIDE:
         return Declined("this kernel counts a plane's elements in 32 bits")
     is_maximum = spec.name == "MAX_POOLING_GRAD"
     constants = _constants(windows)
     covers = tuple([-(-window.extent // window.stride) for window in windows])
     covers = (1,) * (3 - len(covers)) + covers
-    numbered, of_windows = _numbered(y), _numbered(gradient)
     steps = _five(steps_of(gradient), 0), of_windows.steps, _five(steps_of(y), 0)
     spread = Launch(
         general_kernels.pool_gradients,
-        programs,
-        (count, *_five(y.sizes, 1)[2:], *_five(gradient.sizes, 1)[2:], *numbered.loops, *steps),
+        tiles.programs,
+        (rows, columns, tiles.blocks, *_five(y.sizes, 1)[2:], *_five(gradient.sizes, 1)[2:], *numbered.loops, *steps),
         {
             "KIND": "MAXIMUM" if is_maximum else "AVERAGE",
             "WITH_PADDING": bool(getattr(desc, "IncludePadding", False)),
@@ -155,7 +185,8 @@ def _gradients(
             "ORDER": numbered.order,
             "COVERS": covers,
             **constants,
-            "INDEX": index_type(layouts, max(programs * BLOCK, windows_in_all)),
+            **tiles.shape,
+            "INDEX": index_type(layouts, max(prod(y.sizes), windows_in_all)),
         },
     )
     kind = TYPES[y.type]
