@@ -1,4 +1,5 @@
-"""FILL_VALUE_SEQUENCE, RANDOM_GENERATOR and VALUE_SCALE_2D on a GPU: elements of which the place tells what is computed."""
+"""FILL_VALUE_SEQUENCE, RANDOM_GENERATOR and VALUE_SCALE_2D on a GPU: elements of which the place tells what is
+computed."""
 
 from __future__ import annotations
 
