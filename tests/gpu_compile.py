@@ -43,7 +43,16 @@ class Driver:
 
 FEW = (
     *(".reduction.plan", ".normalization.lines", ".movement.plan", ".movement.placed", ".movement.scattered"),
-    *(".pointwise.counted", ".regions.gradient", ".regions.plan", ".resampling.plan", ".training.plan"),
+    *(
+        ".pointwise.counted",
+        ".pooling.general",
+        ".quantizing.plan",
+        ".selection.plan",
+        ".regions.gradient",
+        ".regions.plan",
+        ".resampling.plan",
+        ".training.plan",
+    ),
     ".windows.plan",
 )
 """Modules of which one case of each operator is enough."""

@@ -1,5 +1,5 @@
-"""Windows, resampling, scatters, regions and batch normalisation in training on a GPU: each in kernels of its own, of
-any layout and of several programs, by offsets of 64 bits too."""
+"""Windows, pooling, resampling, scatters, selection, regions and batch normalisation in training on a GPU: each in
+kernels of its own, of any layout and of several programs, by offsets of 64 bits too."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from anydml import (
     AxisDirection,
     Device,
     InterpolationMode,
+    RandomGeneratorType,
     ReduceFunction,
     TensorDataType,
     spec,
@@ -31,7 +32,12 @@ SMALL = {
     "movement.scattered.BLOCK": 16,
     "movement.scattered.TILE": 16,
     "pointwise.counted.BLOCK": 16,
+    "pointwise.counted.RANDOM": 2,
     "pointwise.counted.TILE": 16,
+    "pooling.general.TILE": 16,
+    "pooling.general.UNROLLED": 3,
+    "quantizing.plan.BLOCK": 16,
+    "quantizing.plan.PROGRAMS": 3,
     "regions.gradient.BLOCK": 2,
     "regions.gradient.ELEMENTS": 4,
     "regions.gradient.LINES": 4,
@@ -41,6 +47,10 @@ SMALL = {
     "regions.plan.WIDEST": 2,
     "resampling.plan.TILE": 16,
     "resampling.plan.WIDEST": 8,
+    "selection.plan.BLOCK": 16,
+    "selection.plan.LEAST_LEFT_OUT": 2,
+    "selection.plan.LONGEST": 8,
+    "selection.plan.SORTED": 16,
     "training.plan.BLOCK": 4,
     "training.plan.PARTS": 4,
     "training.plan.SPAN": 8,
@@ -308,3 +318,118 @@ def test_elements_by_their_places(is_turned: bool) -> None:
         x = drawn(2, channels, 3, 5)
         output = {"OutputTensor": (x.shape, np.float32)}
         check("VALUE_SCALE_2D", {"InputTensor": x}, output, is_turned, 1e-7, Scale=0.7, Bias=bias)
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint64])
+def test_pooling(dtype: Any, is_turned: bool) -> None:
+    """With indices, of no number and of padding alone, and back."""
+    for windows, strides, dilations, before, behind, image in (
+        ((3, 2), (2, 3), (1, 2), (2, 0), (1, 5), (2, 2, 6, 5)),
+        ((2, 2), (2, 2), (1, 1), (0, 0), (0, 0), (1, 3, 5, 7)),
+        ((4, 3), (1, 2), (1, 1), (1, 1), (3, 2), (1, 2, 4, 6)),
+        ((3, 5), (1, 1), (1, 1), (0, 0), (0, 0), (2, 9, 3, 5)),
+    ):
+        places = [
+            (size + a + b - (n - 1) * step - 1) // stride + 1
+            for size, n, stride, step, a, b in zip(image[2:], windows, strides, dilations, before, behind, strict=True)
+        ]
+        y = (*image[:2], *places)
+        plain = {"Strides": strides, "WindowSize": windows, "StartPadding": before, "EndPadding": behind}
+        members = {**plain, "Dilations": dilations}
+        numbers = drawn(*image, dtype=dtype)
+        x = numbers.copy()
+        if x.dtype.kind == "f":
+            x = np.round(x)
+            x.flat[::5], x.flat[::3] = np.nan, -np.inf
+        output, gradients = {"OutputTensor": (y, dtype)}, {"OutputGradientTensor": (image, dtype)}
+        both = {**output, "OutputIndicesTensor": (y, np.uint32)}
+        check("MAX_POOLING2", {"InputTensor": x}, both, is_turned, **members)
+        if x.dtype.kind != "f":
+            continue
+        tolerance = 1e-3 if dtype == np.float16 else 2e-7
+        dy = {"InputGradientTensor": drawn(*y, dtype=dtype)}
+        check("MAX_POOLING_GRAD", {"InputTensor": x, **dy}, gradients, is_turned, tolerance, **members)
+        check("MAX_POOLING2", {"InputTensor": x}, output, is_turned, **members)
+        for n in (1, 2):
+            has_padding = {"IncludePadding": n == 1}
+            check("LP_POOLING1", {"InputTensor": numbers}, output, is_turned, tolerance, P=n, **members)
+            check("AVERAGE_POOLING1", {"InputTensor": numbers}, output, is_turned, tolerance, **members, **has_padding)
+            if max(dilations) == 1:
+                check("AVERAGE_POOLING_GRAD", dy, gradients, is_turned, tolerance, **plain, **has_padding)
+
+
+@on_gpu
+@pytest.mark.parametrize("kind", [np.uint32, np.uint64])
+def test_maxima_back_in_their_places(kind: Any, is_turned: bool) -> None:
+    """Some of them in the same place, and some in none."""
+    x = drawn(2, 3, 4, 5, dtype=np.float16)
+    indices = np.random.default_rng(1).integers(0, 150, x.shape).astype(kind)
+    indices.flat[5] = np.iinfo(kind).max
+    inputs = {"InputTensor": x, "IndicesTensor": indices}
+    check("MAX_UNPOOLING", inputs, {"OutputTensor": ((2, 3, 5, 4), np.float16)}, is_turned)
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint32, np.int32])
+def test_the_first_of_each_line(dtype: Any, is_turned: bool) -> None:
+    """Of equal ones, zeros of both signs and NaNs among them, in the order of their indices."""
+    x = drawn(3, 2, 19, dtype=dtype)
+    if x.dtype.kind == "f":
+        x = np.round(x)
+        x.flat[::7], x.flat[1::7], x.flat[3::11], x.flat[4::11], x.flat[5::9] = np.nan, -0.0, np.inf, -np.inf, -np.nan
+    elif x.dtype.itemsize == 4:
+        x.flat[::3], x.flat[1::3] = np.iinfo(dtype).min, np.iinfo(dtype).max
+    for axis, k, direction in (
+        (2, 4, AxisDirection.DECREASING),
+        (2, 1, AxisDirection.INCREASING),
+        (0, 3, AxisDirection.INCREASING),
+    ):
+        shape = tuple([k if i == axis else size for i, size in enumerate(x.shape)])
+        outputs = {"OutputValueTensor": (shape, dtype), "OutputIndexTensor": (shape, np.uint32)}
+        members = {"Axis": axis, "K": k, "AxisDirection": direction}
+        check("TOP_K1", {"InputTensor": x}, outputs, is_turned, **members)
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint32])
+def test_where_elements_are_not_0(dtype: Any, is_turned: bool) -> None:
+    x = drawn(1, 3, 5, 7, dtype=dtype)
+    x[x < 50 * (x.dtype.kind != "f")] = 0
+    if x.dtype.kind == "f":
+        x.flat[::5], x.flat[3], x.flat[4] = -0.0, np.nan, np.finfo(dtype).smallest_subnormal
+    for columns, numbers in ((3, x), (4, x), (4, x * 0 == 1)):
+        numbers = numbers.astype(dtype)
+        desc = spec("NONZERO_COORDINATES").desc(
+            InputTensor=given(numbers, is_turned),
+            OutputCountTensor=given(np.empty(1, np.uint32), False),
+            OutputCoordinatesTensor=given(np.empty((1, x.size, columns), np.uint32), is_turned),
+        )
+        device = Device(GPU)
+        assert "counted first" in device.compile_operator(device.create_operator(desc)).explain()
+        found, wanted = (run(engine, desc, [numbers]) for engine in (GPU, "reference"))
+        assert found[0] is not None
+        assert found[1] is not None
+        assert wanted[1] is not None
+        assert found[0].item() == np.count_nonzero(numbers)
+        np.testing.assert_array_equal(*[rows[:, : found[0].item()] for rows in (found[1], wanted[1])])
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_ranges_and_numbers(dtype: Any, is_turned: bool) -> None:
+    for factor, special in ((1, 0), (100, np.nan), (0, 0), (1e-30, 1e-7), (1, np.inf), (1, -np.inf)):
+        x = (drawn(3, 5, 7) * np.float32(factor)).astype(dtype)
+        x.flat[11] = special
+        for kind in (np.uint8, np.int8):
+            outputs = {"OutputTensor": (x.shape, kind), "OutputScaleTensor": ((1, 1, 1), np.float32)}
+            outputs["OutputZeroPointTensor"] = ((1, 1, 1), kind)
+            check("DYNAMIC_QUANTIZE_LINEAR", {"InputTensor": x}, outputs, is_turned)
+
+
+@on_gpu
+def test_random_numbers(is_turned: bool) -> None:
+    """Of a counter that is carried on through all its words."""
+    state = np.array([[0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 6, 7, 0x80000009]], np.uint32)
+    outputs = {"OutputTensor": ((3, 7, 1), np.uint32), "OutputStateTensor": (state.shape, np.uint32)}
+    check("RANDOM_GENERATOR", {"InputStateTensor": state}, outputs, is_turned, Type=RandomGeneratorType.PHILOX_4X32_10)

@@ -31,7 +31,10 @@ KERNELS = {
     "CUMULATIVE_PRODUCT": ".scan.plan",
     "QUANTIZED_LINEAR_AVERAGE_POOLING": ".pooling.quantized",
     **dict.fromkeys(("AVERAGE_POOLING", "MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"), ".pooling.float"),
+    **dict.fromkeys(("AVERAGE_POOLING1", "LP_POOLING", "LP_POOLING1"), ".pooling.general"),
+    **dict.fromkeys(("AVERAGE_POOLING_GRAD", "MAX_POOLING_GRAD"), ".pooling.general"),
     "ADAM_OPTIMIZER": ".pointwise.plan",
+    "DYNAMIC_QUANTIZE_LINEAR": ".quantizing.plan",
     "BATCH_NORMALIZATION": ".normalization.plan",
     **dict.fromkeys(("CONVOLUTION", "CONVOLUTION_ADD_RELU"), ".convolution.plan"),
     "PRODUCT_ATTENTION": ".attention.plan",
@@ -47,8 +50,8 @@ KERNELS = {
     **dict.fromkeys(("GATHER", "GATHER_ELEMENTS", "GATHER_ND", "GATHER_ND1"), ".movement.plan"),
     **dict.fromkeys(("FILL_VALUE_CONSTANT", "CAST"), ".movement.plan"),
     **dict.fromkeys(("ONE_HOT", "DIAGONAL_MATRIX", "DIAGONAL_MATRIX1", "REVERSE_SUBSEQUENCES"), ".movement.placed"),
-    **dict.fromkeys(("SCATTER_ELEMENTS", "SCATTER_ND"), ".movement.scattered"),
-    **dict.fromkeys(("FILL_VALUE_SEQUENCE", "VALUE_SCALE_2D"), ".pointwise.counted"),
+    **dict.fromkeys(("SCATTER_ELEMENTS", "SCATTER_ND", "MAX_UNPOOLING"), ".movement.scattered"),
+    **dict.fromkeys(("FILL_VALUE_SEQUENCE", "RANDOM_GENERATOR", "VALUE_SCALE_2D"), ".pointwise.counted"),
     **dict.fromkeys(("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "UPSAMPLE_2D"), ".resampling.plan"),
     **dict.fromkeys(("RESAMPLE_GRAD", "RESAMPLE_GRAD1"), ".resampling.plan"),
     **dict.fromkeys(("ROI_ALIGN", "ROI_ALIGN1", "ROI_POOLING"), ".regions.plan"),
@@ -58,6 +61,7 @@ KERNELS = {
     ),
     **dict.fromkeys(("LOCAL_RESPONSE_NORMALIZATION", "LOCAL_RESPONSE_NORMALIZATION_GRAD"), ".windows.plan"),
     **dict.fromkeys(("FOLD", "UNFOLD"), ".windows.plan"),
+    **dict.fromkeys(("TOP_K", "TOP_K1", "NONZERO_COORDINATES"), ".selection.plan"),
 }
 """The module whose `plan` plans an operator's kernels; all others, and what it declines, are calls of PyTorch."""
 

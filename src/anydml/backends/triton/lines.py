@@ -33,7 +33,10 @@ class Lines:
     """Over the elements of a line, the last dimension's first."""
 
     @classmethod
-    def of(cls, x: Layout, y: Layout, axes: Iterable[int], others: Sequence[Layout] = ()) -> Lines:
+    def of(
+        cls, x: Layout, y: Layout, axes: Iterable[int], others: Sequence[Layout] = (), any_order: bool = False
+    ) -> Lines:
+        """Lines along the axes of x; `any_order` says that their elements may be walked in the order of memory."""
         along = set(axes)
         steps = [_steps(each) for each in others]
         every = [
@@ -41,7 +44,10 @@ class Lines:
             for i, (size, of_x, of_y) in enumerate(zip(x.sizes, _steps(x), _steps(y), strict=True))
         ]
         lines = _folded([loop for i, loop in enumerate(every) if i not in along], len(others))
-        axis = _folded([loop for i, loop in enumerate(every) if i in along], len(others))
+        within = [loop for i, loop in enumerate(every) if i in along]
+        if any_order:
+            within.sort(key=lambda loop: -abs(loop.x))
+        axis = _folded(within, len(others))
         return cls(tuple(sorted(lines, key=lambda loop: (abs(loop.x), abs(loop.y)))), tuple(axis[::-1]))
 
     @property

@@ -1,5 +1,6 @@
-"""Triton's kernels of SCATTER_ELEMENTS and SCATTER_ND: the number of the last update of each place, as a maximum, so
-that it does not matter in which order a GPU writes; and then all elements, each from its update or as it was.
+"""Triton's kernels of SCATTER_ELEMENTS, SCATTER_ND and MAX_UNPOOLING: the number of the last update of each place, as a
+maximum, so that it does not matter in which order a GPU writes; and then all elements, each from its update or as it
+was.
 """
 
 from __future__ import annotations
@@ -91,3 +92,30 @@ def take_slices(
     after = tl.load(updates + after_at, mask=mask & is_update, other=0)
     at = decomposed(row, sizes, y_steps, LOOPS) + decomposed(column, slice_sizes, y_inner, SLICES)
     tl.store(y + at, tl.where(is_update, after, before), mask=mask)
+
+
+@triton.jit
+def mark_places(
+    indices, latest, count, places, sizes, multipliers, shifts, index_steps,
+    LOOPS: tl.constexpr, BLOCK: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """Of each element its number, to the place that its index, which is unsigned, names, if there is one."""
+    at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < count
+    place = tl.load(indices + apart(at, sizes, multipliers, shifts, index_steps, LOOPS), mask=mask, other=0)
+    mask = mask & (place.to(tl.uint64) < (tl.zeros([BLOCK], tl.int64) + places).to(tl.uint64))
+    tl.atomic_max(latest + place.to(INDEX), at.to(latest.dtype.element_ty), mask=mask, sem="relaxed")
+
+
+@triton.jit
+def take_or_clear(
+    x, latest, y, count, x_sizes, x_multipliers, x_shifts, x_steps, sizes, multipliers, shifts, y_steps,
+    LOOPS: tl.constexpr, LOOPS_OF_Y: tl.constexpr, BLOCK: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """At each place the element that was the last one there, or 0."""
+    at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < count
+    number = tl.load(latest + at, mask=mask, other=-1)
+    from_x = apart(tl.maximum(number, 0).to(INDEX), x_sizes, x_multipliers, x_shifts, x_steps, LOOPS)
+    value = tl.load(x + from_x, mask=mask & (number >= 0), other=0)
+    tl.store(y + apart(at, sizes, multipliers, shifts, y_steps, LOOPS_OF_Y), value, mask=mask)

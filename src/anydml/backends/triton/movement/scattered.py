@@ -1,4 +1,5 @@
-"""SCATTER_ELEMENTS and SCATTER_ND on a GPU: the last update of each place is found, and then all is written once."""
+"""SCATTER_ELEMENTS, SCATTER_ND and MAX_UNPOOLING on a GPU: the last update of each place is found, and
+then all is written once."""
 
 from __future__ import annotations
 
@@ -34,6 +35,9 @@ def plan(
     declined = between_elements(layouts)
     if declined is not None:
         return declined
+    if spec.name == "MAX_UNPOOLING":
+        x, indices, y = layouts
+        return _unpooled(x, indices, y, torch.device(device))
     x, indices, updates, y = layouts
     make = _elements if spec.name == "SCATTER_ELEMENTS" else _points
     return make(desc, x, indices, updates, y, torch.device(device))
@@ -133,3 +137,36 @@ def _points(
 
     launches = (mark, [TYPES[indices.type], numbers]), (take, [moved, moved, numbers, moved])
     return Planned(f"{count} slices of {rows} of {columns}, the last one of each", run, launches)
+
+
+def _unpooled(x: Layout, indices: Layout, y: Layout, device: torch.device) -> Planned | Declined:
+    marked, count = prod(x.sizes), prod(y.sizes)
+    programs = -(-count // BLOCK), -(-marked // BLOCK)
+    declined = too_many(max(programs))
+    if declined is not None:
+        return declined
+    of_indices, of_x, of_y = (inner_first(folded_loops(each.sizes, [steps_of(each)])[0]) for each in (indices, x, y))
+    moved, numbers = BITS[y.dtype.itemsize], torch.int64 if marked >= WIDE else torch.int32
+    constants = {"BLOCK": BLOCK, "INDEX": index_type((x, indices, y), max(*programs) * BLOCK)}
+    mark = Launch(
+        scatter_kernels.mark_places,
+        programs[1],
+        (marked, count, of_indices[0], *divisors(of_indices[0]), of_indices[1]),
+        {"LOOPS": len(of_indices[0]), **constants},
+    )
+    take = Launch(
+        scatter_kernels.take_or_clear,
+        programs[0],
+        (count, of_x[0], *divisors(of_x[0]), of_x[1], of_y[0], *divisors(of_y[0]), of_y[1]),
+        {"LOOPS": len(of_x[0]), "LOOPS_OF_Y": len(of_y[0]), **constants},
+        (POINTED[moved], None, POINTED[moved]),
+    )
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        x, indices = inputs
+        latest = torch.full((count,), -1, dtype=numbers, device=device)
+        mark(indices, latest)
+        take(x, latest, outputs[0])
+
+    launches = (mark, [TYPES[indices.type], numbers]), (take, [moved, numbers, moved])
+    return Planned(f"{marked} elements among {count}, the last one of each place", run, launches)

@@ -111,7 +111,8 @@ def plan(
         return what
     scale, bias = inputs[1:] if len(inputs) > 1 else (None, None)
     others = [each or _nothing(x) for each in (scale, bias)]
-    lines = Lines.of(x, y, what.axes, others)
+    # But for the first of equal maxima it does not matter which element comes first.
+    lines = Lines.of(x, y, what.axes, others, any_order=what.function != "HARDMAX")
     constants = {
         **what.constants,
         "HAS_SCALE": scale is not None,
@@ -140,7 +141,10 @@ def plan(
     accumulator = accumulator_of(sums or _SUMS[what.function], x, lines.n)
     if at_once:
         return _reread(lines, constants, accumulator, at_once, loops, types)
-    return _twice(lines, accumulator, constants, loops, types, torch.device(device))
+    # Scale and bias, which are not reduced, may cut what x walks as one.
+    alone = Lines.of(x, y, what.axes, any_order=what.function != "HARDMAX")
+    are_same = [loop[:3] for loop in alone.loops] == [loop[:3] for loop in lines.loops]
+    return _twice(lines, alone if are_same else lines, accumulator, constants, loops, types, torch.device(device))
 
 
 def _nothing(x: Layout) -> Layout:
@@ -248,13 +252,14 @@ def _reread(
 
 def _twice(
     lines: Lines,
+    summed: Lines,
     accumulator: Accumulator,
     constants: dict[str, Any],
     loops: Sequence[Any],
     types: Sequence[Any],
     device: torch.device,
 ) -> Planned | Declined:
-    reduced = reduction(lines, accumulator, types[0], None, device)
+    reduced = reduction(summed, accumulator, types[0], None, device)
     if isinstance(reduced, Declined):
         return reduced
     is_across = constants["DIM"] == 0

@@ -1,4 +1,5 @@
-"""FILL_VALUE_SEQUENCE and VALUE_SCALE_2D on a GPU: elements of which the place tells what is computed."""
+"""FILL_VALUE_SEQUENCE, RANDOM_GENERATOR and VALUE_SCALE_2D on a GPU: elements of which the place tells what is
+computed."""
 
 from __future__ import annotations
 
@@ -7,12 +8,15 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import torch
 
 from ....core.strided_layout import Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ....operators.specs.fill import value_as
+from ....operators.specs.random import MULTIPLIERS, ROUNDS, WEYL
 from ...base import Declined
 from ...torch.tensors import TYPES
+from ..division import divisors
 from ..launch import Launch, Planned, Tensors, between_elements, too_many
 from ..tiles import folded_loops, index_type, inner_first, steps_of, tiles_of
 from . import kernels as counted_kernels
@@ -21,6 +25,8 @@ BLOCK = 1024
 """Elements of a program."""
 TILE = 2048
 """Likewise of images."""
+RANDOM = 256
+"""Blocks of 4 random numbers of a program."""
 
 
 def plan(
@@ -30,6 +36,8 @@ def plan(
     declined = between_elements(layouts)
     if declined is not None:
         return declined
+    if spec.name == "RANDOM_GENERATOR":
+        return _random(*layouts)
     return _sequence(desc, outputs[0]) if spec.name == "FILL_VALUE_SEQUENCE" else _scaled(desc, *layouts)
 
 
@@ -60,6 +68,35 @@ def _sequence(desc: Any, y: Layout) -> Planned | Declined:
         launch(outputs[0])
 
     return Planned(f"count {count} elements", run, ((launch, [TYPES[y.type]]),))
+
+
+def _random(state: Layout, y: Layout, new_state: Layout | None = None) -> Planned | Declined:
+    count = prod(y.sizes)
+    programs = -(-count // (4 * RANDOM))
+    declined = too_many(programs)
+    if declined is not None:
+        return declined
+    sizes, steps = inner_first(folded_loops(y.sizes, [steps_of(y)])[0])
+    launch = Launch(
+        counted_kernels.random_blocks,
+        programs,
+        (count, steps_of(state)[-1], steps_of(new_state or state)[-1], sizes, *divisors(sizes), steps),
+        {
+            "HAS_STATE": new_state is not None,
+            "MULTIPLIERS": MULTIPLIERS,
+            "WEYL": WEYL,
+            "ROUNDS": ROUNDS,
+            "LOOPS": len(sizes),
+            "BLOCK": RANDOM,
+            "INDEX": index_type((y,), programs * 4 * RANDOM),
+        },
+    )
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        launch(inputs[0], outputs[0], outputs[-1])
+
+    word = torch.uint32
+    return Planned(f"{count} random numbers, 4 of each count", run, ((launch, [word, word, new_state and word]),))
 
 
 def _scaled(desc: Any, x: Layout, y: Layout) -> Planned | Declined:

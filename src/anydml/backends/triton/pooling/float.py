@@ -1,4 +1,4 @@
-"""MAX_POOLING and AVERAGE_POOLING of packed FLOAT32 planes on a GPU: a thread for each output."""
+"""MAX_POOLING and AVERAGE_POOLING of packed FLOAT32 planes on a GPU: a thread for each output, or for several."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ....operators.window_math import pooling_windows
 from ...base import Declined
 from ..launch import Launch, Planned, Tensors
 from . import float_kernels as float_pooling_kernels
+from . import general
 
 BLOCK = 512
 """Outputs of a program."""
@@ -33,10 +34,10 @@ def plan(
     d: Any = desc
     x, y = inputs[0], outputs[0]
     assert x is not None
-    if x.type != TensorDataType.FLOAT32 or len(x.sizes) != 4 or len(outputs) > 1:
-        return Declined("this kernel takes planes of FLOAT32, and gives no indices")
-    if not (x.is_packed() and y.is_packed() and max(prod(x.sizes), prod(y.sizes)) < MOST):
-        return Declined(f"this kernel takes packed tensors of less than {MOST} elements")
+    is_whole = general.is_whole(pooling_windows(d), outputs)
+    is_planes = not is_whole and x.type == TensorDataType.FLOAT32 and len(x.sizes) == 4 and len(outputs) == 1
+    if not (is_planes and x.is_packed() and y.is_packed() and max(prod(x.sizes), prod(y.sizes)) < MOST):
+        return general.plan(spec, desc, inputs, outputs, device)
     rows, columns = windows = pooling_windows(d)
     if max(max(window.start, window.padded, window.extent) for window in windows) >= MOST:
         return Declined("this kernel counts padding in 32 bits")

@@ -53,7 +53,7 @@ class Function(NamedTuple):
     finish: str = ""
 
 
-_FUNCTIONS = {
+FUNCTIONS = {
     ReduceFunction.ARGMAX: Function("ARG"),
     ReduceFunction.ARGMIN: Function("ARG", "NEGATIVE"),
     ReduceFunction.AVERAGE: Function("SUM", "", "MEAN"),
@@ -78,9 +78,9 @@ def plan(
     declined = between_elements((x, y))
     if declined is not None:
         return declined
-    function = _FUNCTIONS[d.Function if spec.name == "REDUCE" else ReduceFunction[spec.name]]
+    function = FUNCTIONS[d.Function if spec.name == "REDUCE" else ReduceFunction[spec.name]]
     if x.dtype.kind == "u" and function.map == "ABS":
-        function = _FUNCTIONS[ReduceFunction.SUM]
+        function = FUNCTIONS[ReduceFunction.SUM]
     lines = Lines.of(x, y, d.Axes)
     is_last = getattr(d, "AxisDirection", AxisDirection.INCREASING) == AxisDirection.DECREASING
     accumulator = accumulator_of(function, x, lines.n, is_last)

@@ -1,0 +1,213 @@
+"""Pooling on a GPU of any type and layout, with indices of maxima, norms, and gradients; whole planes are reduced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, prod
+from typing import Any, NamedTuple
+
+import torch
+import triton.language as tl
+
+from ....core.enums import ReduceFunction
+from ....core.strided_layout import Layout
+from ....operators.schema import OperatorDesc, OperatorSpec
+from ....operators.window_math import Window, pooling_windows, windows_over
+from ...base import Declined
+from ...torch.tensors import TYPES
+from ..division import divisors
+from ..launch import WIDE, Launch, Planned, Tensors, between_elements
+from ..lines import Lines
+from ..reduction.plan import FUNCTIONS, Accumulator, accumulator_of, reduction
+from ..tiles import index_type, steps_of, tiles_of
+from . import general_kernels
+
+TILE = 512
+"""Elements of a program."""
+UNROLLED = 25
+"""Taps of a window, and windows over an element, whose loops are unrolled."""
+_NO_WINDOW = Window(1, 1, 1, 0, 0, 1)
+"""Along the depth of planes."""
+
+
+def plan(
+    spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
+) -> Planned | Declined:
+    layouts = [layout for layout in (*inputs, *outputs) if layout is not None]
+    declined = between_elements(layouts)
+    if declined is not None:
+        return declined
+    if spec.name == "AVERAGE_POOLING_GRAD":
+        windows = windows_over(desc, "OutputGradientTensor", "WindowSize")
+    else:
+        windows = pooling_windows(desc)
+    if max(max(each.start, each.padded, each.extent) for each in windows) >= WIDE // 2:
+        return Declined("this kernel counts padding in 32 bits")
+    if spec.name.endswith("_GRAD"):
+        return _gradients(spec, desc, layouts, windows, torch.device(device))
+    if spec.name.startswith("LP_") and desc.P not in (1, 2):  # type: ignore[attr-defined]
+        return Declined("this kernel has norms of P = 1 and 2")
+    if is_whole(windows, outputs):
+        return _reduced(spec, desc, layouts[0], outputs[0], torch.device(device))
+    launch = _forward(spec, desc, layouts[0], outputs, windows)
+    if isinstance(launch, Declined):
+        return launch
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        launch(inputs[0], outputs[0], outputs[-1])
+
+    taps = " x ".join(str(window.taps) for window in windows)
+    types = [TYPES[layouts[0].type], TYPES[outputs[0].type], TYPES[outputs[-1].type]]
+    return Planned(f"windows of {taps}, a thread for each output of any layout", run, ((launch, types),))
+
+
+def is_whole(windows: Sequence[Window], outputs: Sequence[Layout]) -> bool:
+    """Whether each plane has one window, which is the plane, and no index is asked for."""
+    are_planes = all(each.start == 0 and each.taps == each.size and each.dilation == 1 for each in windows)
+    return are_planes and len(outputs) == 1 and prod(outputs[0].sizes[2:]) == 1
+
+
+def _reduced(spec: OperatorSpec, desc: Any, x: Layout, y: Layout, device: torch.device) -> Planned | Declined:
+    kind = ReduceFunction.MAX if "MAX" in spec.name else ReduceFunction.AVERAGE
+    if spec.name.startswith("LP_"):
+        kind = ReduceFunction.L1 if desc.P == 1 else ReduceFunction.L2
+    lines = Lines.of(x, y, range(2, len(x.sizes)), any_order=True)
+    accumulator = accumulator_of(FUNCTIONS[kind], x, lines.n)
+    if kind != ReduceFunction.MAX:
+        # As in windows, of FLOAT16 too.
+        accumulator = Accumulator({**accumulator.constants, "VALUE": tl.float64}, torch.float64, None)
+    found = reduction(lines, accumulator, TYPES[x.type], TYPES[y.type], device)
+    if isinstance(found, Declined):
+        return found
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        found.run(inputs[0], outputs[0], outputs[0])
+
+    return Planned(f"whole planes: {found.words}", run, found.launches)
+
+
+class _Numbered(NamedTuple):
+    """The elements of a tensor of five dimensions in the order of memory."""
+
+    loops: tuple[tuple[int, ...], ...]
+    """Sizes, and what divides by them, the innermost first."""
+    order: tuple[int, ...]
+    """Of each dimension, which of the loops it is."""
+    steps: tuple[int, ...]
+    """Of each dimension, from a number to the next element's."""
+
+
+def _numbered(layout: Layout) -> _Numbered:
+    sizes, steps = _five(layout.sizes, 1), _five(steps_of(layout), 0)
+    # What has one element lies outermost: it is divided by nothing.
+    inner_first = sorted(range(5), key=lambda i: (sizes[i] == 1, abs(steps[i]), -i))
+    within = [sizes[i] for i in inner_first]
+    order = tuple([inner_first.index(i) for i in range(5)])
+    return _Numbered((tuple(within), *divisors(within)), order, tuple([prod(within[:place]) for place in order]))
+
+
+def _five(numbers: Sequence[int], none: int) -> tuple[int, ...]:
+    """Batch, channels, and three dimensions, of which the first may not be there."""
+    return (*numbers[:2], *[none] * (5 - len(numbers)), *numbers[2:])
+
+
+def _constants(windows: Sequence[Window]) -> dict[str, Any]:
+    every = (*[_NO_WINDOW] * (3 - len(windows)), *windows)
+    _, taps, strides, starts, ends, dilations = zip(*every, strict=True)
+    return {"TAPS": taps, "STRIDES": strides, "STARTS": starts, "ENDS": ends, "DILATIONS": dilations}
+
+
+def _forward(
+    spec: OperatorSpec,
+    desc: Any,
+    x: Layout,
+    outputs: Sequence[Layout],
+    windows: Sequence[Window],
+    of_planes: bool = False,
+) -> Launch | Declined:
+    """From x to values, and to indices where there is a second output; or to indices alone in the planes."""
+    y, indices = outputs[0], outputs[-1]
+    has_indices = len(outputs) > 1
+    numbered = _numbered(y)
+    columns = numbered.loops[0][0]
+    rows = prod(y.sizes) // columns
+    tiles = tiles_of(rows, columns, TILE)
+    if isinstance(tiles, Declined):
+        return tiles
+    is_maximum, is_float, item = "MAX" in spec.name, x.dtype.kind == "f", x.dtype.itemsize
+    wide = tl.float32 if is_float else tl.int32 if item < 4 else getattr(tl, str(TYPES[x.type]).removeprefix("torch."))
+    constants = {
+        "KIND": "MAXIMUM" if is_maximum else "NORM" if spec.name.startswith("LP_") else "AVERAGE",
+        "P": getattr(desc, "P", 0),
+        "WITH_PADDING": bool(getattr(desc, "IncludePadding", False)),
+        "LOWEST": -inf if is_float else int(torch.iinfo(TYPES[x.type]).min),
+        "INDICES": "PLANE" if of_planes else "TENSOR" if has_indices else "",
+        "HAS_VALUES": not of_planes,
+        "IS_FLOAT": is_float,
+        "WIDE": wide if is_maximum else tl.float64,
+        "UNROLLED": prod(window.taps for window in windows) <= UNROLLED,
+        "ORDER": numbered.order,
+        **_constants(windows),
+        **tiles.shape,
+        "INDEX": index_type((x, *outputs), max(prod(y.sizes), prod(x.sizes))),
+    }
+    steps = [_five(steps_of(each), 0) for each in (x, y, indices)]
+    arguments = (rows, columns, tiles.blocks, x.sizes[1], *_five(x.sizes, 1)[2:], *numbered.loops, *steps)
+    return Launch(general_kernels.pool_elements, tiles.programs, arguments, constants)
+
+
+def _gradients(
+    spec: OperatorSpec, desc: Any, layouts: Sequence[Layout], windows: Sequence[Window], device: torch.device
+) -> Planned | Declined:
+    *before, gradient, y = layouts
+    windows_in_all = prod(gradient.sizes)
+    numbered, of_windows = _numbered(y), _numbered(gradient)
+    columns = numbered.loops[0][0]
+    rows = prod(y.sizes) // columns
+    tiles = tiles_of(rows, columns, TILE)
+    if isinstance(tiles, Declined):
+        return tiles
+    if prod(y.sizes[2:]) >= WIDE:
+        return Declined("this kernel counts a plane's elements in 32 bits")
+    is_maximum = spec.name == "MAX_POOLING_GRAD"
+    constants = _constants(windows)
+    covers = tuple([-(-window.extent // window.stride) for window in windows])
+    covers = (1,) * (3 - len(covers)) + covers
+    steps = _five(steps_of(gradient), 0), of_windows.steps, _five(steps_of(y), 0)
+    spread = Launch(
+        general_kernels.pool_gradients,
+        tiles.programs,
+        (rows, columns, tiles.blocks, *_five(y.sizes, 1)[2:], *_five(gradient.sizes, 1)[2:], *numbered.loops, *steps),
+        {
+            "KIND": "MAXIMUM" if is_maximum else "AVERAGE",
+            "WITH_PADDING": bool(getattr(desc, "IncludePadding", False)),
+            "UNROLLED": prod(covers) <= UNROLLED,
+            "ORDER": numbered.order,
+            "COVERS": covers,
+            **constants,
+            **tiles.shape,
+            "INDEX": index_type(layouts, max(prod(y.sizes), windows_in_all)),
+        },
+    )
+    kind = TYPES[y.type]
+    taps = " x ".join(str(window.taps) for window in windows)
+    words = f"gradients of windows of {taps}, a thread for each element"
+    if not is_maximum:
+
+        def run(inputs: Tensors, outputs: Tensors) -> None:
+            spread(inputs[0], inputs[0], outputs[0])
+
+        return Planned(words, run, ((spread, [kind] * 3),))
+
+    find = _forward(spec, desc, before[0], [gradient], windows, of_planes=True)
+    if isinstance(find, Declined):
+        return find
+
+    def run_maxima(inputs: Tensors, outputs: Tensors) -> None:
+        x, gradient = inputs
+        places = torch.empty(windows_in_all, dtype=torch.int32, device=device)
+        find(x, x, places)
+        spread(gradient, places, outputs[0])
+
+    launches = (find, [kind, kind, torch.int32]), (spread, [kind, torch.int32, kind])
+    return Planned(f"{words}, after their maxima", run_maxima, launches)

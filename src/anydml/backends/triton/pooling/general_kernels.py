@@ -1,0 +1,201 @@
+"""Triton's kernels of pooling of any type and layout, with indices, and of its gradients.
+
+A program has a tile of what is written, rows by columns. Dimensions are batch, channels, depth, height and width, in
+the order of memory: columns are the innermost one, rows all others, so that little is computed for each element. ORDER
+says which of these loops a dimension is.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from ..loops import quotient
+
+
+@triton.jit
+def _parts(number, column, sizes, multipliers, shifts):
+    """The indices of nested loops, the innermost first, which columns are; `number` is the row's."""
+    parts = (column,)
+    for i in tl.static_range(1, 4):
+        outer = quotient(number, sizes[i], multipliers[i], shifts[i])
+        parts += (number - outer * sizes[i],)
+        number = outer
+    parts += (number,)
+    return parts
+
+
+@triton.jit
+def _counted(origin, size, TAPS: tl.constexpr, END: tl.constexpr, DILATION: tl.constexpr, WITH_PADDING: tl.constexpr):
+    """How many taps of a window that begins at `origin` lie on elements along a dimension, or on declared padding."""
+    end = size + END if WITH_PADDING else size
+    behind = tl.minimum((tl.maximum(end - origin, 0) + (DILATION - 1)) // DILATION, TAPS)
+    before = origin * 0 if WITH_PADDING else (tl.maximum(origin * -1, 0) + (DILATION - 1)) // DILATION
+    return tl.maximum(behind - before, 0)
+
+
+@triton.jit
+def _under(
+    x, first, mask, top, row, left, d, h, w, best, place, a, b, c, x_steps,
+    KIND: tl.constexpr, P: tl.constexpr, IS_FLOAT: tl.constexpr, WIDE: tl.constexpr, DILATIONS: tl.constexpr,
+):  # fmt: skip
+    """The best element so far and its number in the plane, or the sum, with the one under a tap."""
+    i, j, k = top + a * DILATIONS[0], row + b * DILATIONS[1], left + c * DILATIONS[2]
+    inside = mask & (i >= 0) & (i < d) & (j >= 0) & (j < h) & (k >= 0) & (k < w)
+    here = tl.load(x + first + i * x_steps[2] + j * x_steps[3] + k * x_steps[4], mask=inside, other=0).to(WIDE)
+    if KIND == "MAXIMUM":
+        # The first one of equal ones; a number is larger than a NaN.
+        is_better = (here > best) | (place < 0)
+        if IS_FLOAT:
+            is_better = is_better | ((best != best) & (here == here))
+        is_better = is_better & inside
+        best = tl.where(is_better, here, best)
+        place = tl.where(is_better, (i * h + j) * w + k, place)
+    elif KIND == "NORM":
+        best += tl.abs(here) if P == 1 else here * here
+    else:
+        best += here
+    return best, place
+
+
+@triton.jit
+def pool_elements(
+    x, y, indices, rows, columns, blocks, channels, d, h, w, sizes, multipliers, shifts, x_steps, y_steps, index_steps,
+    KIND: tl.constexpr, P: tl.constexpr, WITH_PADDING: tl.constexpr, LOWEST: tl.constexpr, INDICES: tl.constexpr,
+    HAS_VALUES: tl.constexpr, IS_FLOAT: tl.constexpr, WIDE: tl.constexpr, UNROLLED: tl.constexpr,
+    ORDER: tl.constexpr, TAPS: tl.constexpr,
+    STRIDES: tl.constexpr, STARTS: tl.constexpr, ENDS: tl.constexpr, DILATIONS: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """Maxima, averages or norms of windows. INDICES: "" for none; "TENSOR", where maxima are, in the whole tensor, 0 of
+    no element; "PLANE", where in their planes, -1 of no element, in the order of the numbers of windows."""
+    program = tl.program_id(0)
+    number = (program // blocks).to(INDEX) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = (program % blocks).to(INDEX) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    mask = (number < rows) & (column < columns)
+    parts = _parts(number, column, sizes, multipliers, shifts)
+    batch, channel = parts[ORDER[0]], parts[ORDER[1]]
+    i, j, k = parts[ORDER[2]], parts[ORDER[3]], parts[ORDER[4]]
+    first = batch * x_steps[0] + channel * x_steps[1]
+    top, row, left = i * STRIDES[0] - STARTS[0], j * STRIDES[1] - STARTS[1], k * STRIDES[2] - STARTS[2]
+    best = tl.zeros([ROWS, COLUMNS], WIDE)
+    place = tl.full([ROWS, COLUMNS], -1, INDEX)
+    if UNROLLED:
+        for tap in tl.static_range(TAPS[0] * TAPS[1] * TAPS[2]):
+            best, place = _under(
+                x, first, mask, top, row, left, d, h, w, best, place,
+                tap // (TAPS[1] * TAPS[2]), tap // TAPS[2] % TAPS[1], tap % TAPS[2], x_steps,
+                KIND, P, IS_FLOAT, WIDE, DILATIONS,
+            )  # fmt: skip
+    else:
+        for a in range(TAPS[0]):
+            for b in range(TAPS[1]):
+                for c in range(TAPS[2]):
+                    best, place = _under(
+                        x, first, mask, top, row, left, d, h, w, best, place, a, b, c, x_steps,
+                        KIND, P, IS_FLOAT, WIDE, DILATIONS,
+                    )  # fmt: skip
+    if KIND == "MAXIMUM":
+        best = tl.where(place < 0, tl.full([ROWS, COLUMNS], LOWEST, WIDE), best)
+    elif KIND == "NORM":
+        if P == 2:
+            best = tl.sqrt(best)
+    else:
+        taps = _counted(top, d, TAPS[0], ENDS[0], DILATIONS[0], WITH_PADDING)
+        taps = taps * _counted(row, h, TAPS[1], ENDS[1], DILATIONS[1], WITH_PADDING)
+        taps = taps * _counted(left, w, TAPS[2], ENDS[2], DILATIONS[2], WITH_PADDING)
+        best = best / tl.maximum(taps, 1).to(WIDE)
+    if HAS_VALUES:
+        target = batch * y_steps[0] + channel * y_steps[1] + i * y_steps[2] + j * y_steps[3] + k * y_steps[4]
+        tl.store(y + target, best.to(y.dtype.element_ty), mask=mask)
+    if INDICES == "PLANE":
+        tl.store(indices + (number * columns + column), place.to(indices.dtype.element_ty), mask=mask)
+    elif INDICES == "TENSOR":
+        target = batch * index_steps[0] + channel * index_steps[1] + i * index_steps[2]
+        target = target + j * index_steps[3] + k * index_steps[4]
+        place = tl.where(place < 0, 0, (batch * channels + channel) * (d * h * w) + place)
+        tl.store(indices + target, place.to(indices.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _windows_over(
+    element, places, TAPS: tl.constexpr, STRIDE: tl.constexpr, START: tl.constexpr, DILATION: tl.constexpr
+):  # fmt: skip
+    """The first and the last window that reach over an element; with dilation they may have it between taps."""
+    reach = element + START
+    first = (tl.maximum(reach - (TAPS - 1) * DILATION, 0) + (STRIDE - 1)) // STRIDE
+    return first, tl.minimum(reach // STRIDE, places - 1)
+
+
+@triton.jit
+def _inverse(number):
+    """1 / number of small integers, as a double: that of singles, and two of Newton's steps, r * (2 - n * r)."""
+    wide = number.to(tl.float64)
+    r = (1.0 / number.to(tl.float32)).to(tl.float64)
+    r = r * (wide * r * -1 + 2)
+    return r * (wide * r * -1 + 2)
+
+
+@triton.jit
+def _given_back(
+    gradient, indices, from_gradient, from_index, mask, own, i, j, k, last_i, last_j, last_k, d, h, w, total,
+    gradient_steps, index_steps, KIND: tl.constexpr, WITH_PADDING: tl.constexpr, TAPS: tl.constexpr,
+    STRIDES: tl.constexpr, STARTS: tl.constexpr, ENDS: tl.constexpr,
+):  # fmt: skip
+    """The sum with what the window at i, j, k has for an element."""
+    is_over = mask & (i <= last_i) & (j <= last_j) & (k <= last_k)
+    if KIND == "MAXIMUM":
+        at = from_index + i * index_steps[2] + j * index_steps[3] + k * index_steps[4]
+        is_over = is_over & (tl.load(indices + at, mask=is_over, other=-1) == own)
+    at = from_gradient + i * gradient_steps[2] + j * gradient_steps[3] + k * gradient_steps[4]
+    value = tl.load(gradient + at, mask=is_over, other=0).to(tl.float64)
+    if KIND == "AVERAGE":
+        number = _counted(i * STRIDES[0] - STARTS[0], d, TAPS[0], ENDS[0], 1, WITH_PADDING)
+        number = number * _counted(j * STRIDES[1] - STARTS[1], h, TAPS[1], ENDS[1], 1, WITH_PADDING)
+        number = number * _counted(k * STRIDES[2] - STARTS[2], w, TAPS[2], ENDS[2], 1, WITH_PADDING)
+        value = value * _inverse(tl.maximum(number, 1))
+    return tl.where(is_over, total + value, total)
+
+
+@triton.jit
+def pool_gradients(
+    gradient, indices, y, rows, columns, blocks, d, h, w, out_d, out_h, out_w, sizes, multipliers, shifts,
+    gradient_steps, index_steps, y_steps,
+    KIND: tl.constexpr, WITH_PADDING: tl.constexpr, UNROLLED: tl.constexpr, ORDER: tl.constexpr,
+    COVERS: tl.constexpr, TAPS: tl.constexpr, STRIDES: tl.constexpr, STARTS: tl.constexpr, ENDS: tl.constexpr,
+    DILATIONS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """Sums, for each element, the gradients of the windows whose maximum it is, or its shares of averages', in
+    row-major order. COVERS: how many windows reach over an element at most."""
+    program = tl.program_id(0)
+    number = (program // blocks).to(INDEX) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = (program % blocks).to(INDEX) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    mask = (number < rows) & (column < columns)
+    parts = _parts(number, column, sizes, multipliers, shifts)
+    batch, channel = parts[ORDER[0]], parts[ORDER[1]]
+    i, j, k = parts[ORDER[2]], parts[ORDER[3]], parts[ORDER[4]]
+    from_gradient = batch * gradient_steps[0] + channel * gradient_steps[1]
+    from_index = batch * index_steps[0] + channel * index_steps[1]
+    own = (i * h + j) * w + k
+    first_i, last_i = _windows_over(i, out_d, TAPS[0], STRIDES[0], STARTS[0], DILATIONS[0])
+    first_j, last_j = _windows_over(j, out_h, TAPS[1], STRIDES[1], STARTS[1], DILATIONS[1])
+    first_k, last_k = _windows_over(k, out_w, TAPS[2], STRIDES[2], STARTS[2], DILATIONS[2])
+    total = tl.zeros([ROWS, COLUMNS], tl.float64)
+    if UNROLLED:
+        for n in tl.static_range(COVERS[0] * COVERS[1] * COVERS[2]):
+            total = _given_back(
+                gradient, indices, from_gradient, from_index, mask, own, first_i + n // (COVERS[1] * COVERS[2]),
+                first_j + n // COVERS[2] % COVERS[1], first_k + n % COVERS[2], last_i, last_j, last_k, d, h, w, total,
+                gradient_steps, index_steps, KIND, WITH_PADDING, TAPS, STRIDES, STARTS, ENDS,
+            )  # fmt: skip
+    else:
+        for a in range(COVERS[0]):
+            for b in range(COVERS[1]):
+                for c in range(COVERS[2]):
+                    total = _given_back(
+                        gradient, indices, from_gradient, from_index, mask, own, first_i + a, first_j + b, first_k + c,
+                        last_i, last_j, last_k, d, h, w, total,
+                        gradient_steps, index_steps, KIND, WITH_PADDING, TAPS, STRIDES, STARTS, ENDS,
+                    )  # fmt: skip
+    target = batch * y_steps[0] + channel * y_steps[1] + i * y_steps[2] + j * y_steps[3] + k * y_steps[4]
+    tl.store(y + target, total.to(y.dtype.element_ty), mask=mask)
