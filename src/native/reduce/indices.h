@@ -300,20 +300,62 @@ ANYDML_INLINE void take_better(A value, int64_t place, A& best, int64_t& index) 
   best = value > best ? value : best;
 }
 
-template <class A>
-void join_rows(const Strip& strip, int64_t columns, int64_t index, int64_t index_step) {
+// Joins columns whose indices as 64-bit lanes are what place(i, kLanes) returns, or of one what place(i, 1)
+// does.
+template <class A, class Place>
+ANYDML_INLINE void join_columns(const Strip& strip, const std::byte* values, int64_t columns,
+                                const Place& place) {
+  int64_t i = 0;
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  // Comparisons in as many lanes as there are indices in a register, which are widened.
+  constexpr int kLanes = kWideLanes<int64_t>;
+  using V = Lanes<A, kLanes>;
+  using I = Lanes<int64_t, kLanes>;
+  for (; i + kLanes <= columns; i += kLanes) {
+    std::byte* const best_at = strip.arrays[0] + i * static_cast<int64_t>(sizeof(A));
+    std::byte* const index_at = strip.arrays[1] + i * 8;
+    const auto value = load_lanes_at<V>(values + i * static_cast<int64_t>(sizeof(A)));
+    auto best = load_lanes_at<V>(best_at);
+    auto index = load_lanes_at<I>(index_at);
+    const I own = place(i, std::integral_constant<int, kLanes>{});
+    const auto is_larger = value > best;
+    const I is_better =
+        __builtin_convertvector(is_larger, I) | (__builtin_convertvector(value == best, I) & (own < index));
+    index = is_better ? own : index;
+    best = is_larger ? value : best;
+    store_lanes_at(best_at, best);
+    store_lanes_at(index_at, index);
+  }
+#endif
   auto* const best = reinterpret_cast<A*>(strip.arrays[0]);
   auto* const indices = reinterpret_cast<int64_t*>(strip.arrays[1]);
-  const auto* const recent = reinterpret_cast<const A*>(strip.recent[0]);
+  for (; i < columns; ++i) {
+    take_better(reinterpret_cast<const A*>(values)[i], place(i, std::integral_constant<int, 1>{}), best[i],
+                indices[i]);
+  }
+}
+
+template <class A>
+void join_rows(const Strip& strip, int64_t columns, int64_t index, int64_t index_step) {
+  auto* const indices = reinterpret_cast<int64_t*>(strip.arrays[1]);
   const auto* const numbers = reinterpret_cast<const SignedOf<A>*>(strip.recent[1]);
   if (indices[0] == kNoIndex) {
-    std::memcpy(best, recent, static_cast<size_t>(columns) * sizeof(A));
+    std::memcpy(strip.arrays[0], strip.recent[0], static_cast<size_t>(columns) * sizeof(A));
     for (int64_t i = 0; i < columns; ++i) indices[i] = index + numbers[i] * index_step;
     return;
   }
-  for (int64_t i = 0; i < columns; ++i) {
-    take_better(recent[i], index + numbers[i] * index_step, best[i], indices[i]);
-  }
+  join_columns<A>(
+      strip, strip.recent[0], columns, [&]<int kLanes>(int64_t i, std::integral_constant<int, kLanes>) {
+        if constexpr (kLanes == 1) {
+          return index + numbers[i] * index_step;
+#if defined(ANYDML_VECTORS)
+        } else {
+          using Numbers = Lanes<SignedOf<A>, kLanes>;
+          const auto own = load_lanes_at<Numbers>(reinterpret_cast<const std::byte*>(numbers + i));
+          return __builtin_convertvector(own, Lanes<int64_t, kLanes>) * index_step + index;
+#endif
+        }
+      });
 }
 
 // Puts together rows of `phases` rows each, which have been accumulated side by side: as long as their
@@ -353,11 +395,11 @@ void start_indices(const Strip& strip, int64_t columns, int64_t, const std::byte
 
 template <class A>
 void combine_indices(const Strip& strip, const Strip& other, int64_t columns) {
-  auto* const best = reinterpret_cast<A*>(strip.arrays[0]);
-  auto* const indices = reinterpret_cast<int64_t*>(strip.arrays[1]);
-  const auto* const values = reinterpret_cast<const A*>(other.arrays[0]);
-  const auto* const places = reinterpret_cast<const int64_t*>(other.arrays[1]);
-  for (int64_t i = 0; i < columns; ++i) take_better(values[i], places[i], best[i], indices[i]);
+  join_columns<A>(strip, other.arrays[0], columns,
+                  [&]<int kLanes>(int64_t i, std::integral_constant<int, kLanes>) {
+                    return load_lanes_at<std::conditional_t<kLanes == 1, int64_t, Lanes<int64_t, kLanes>>>(
+                        other.arrays[1] + i * 8);
+                  });
 }
 
 // Stores indices, counted from the last element, elements - 1 - i, where that is wanted.
