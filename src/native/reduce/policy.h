@@ -230,12 +230,16 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, ReduceAlgorithm algor
   // With what is left free between arrays.
   const int64_t free = 3 * tuning::kLeastBytes * planes * ((columns + own - 1) / own);
   const int64_t most = tuning::kPartialBytes / (outputs * accumulator_size + free);
-  int64_t chunks = std::clamp<int64_t>(std::min(bytes / tuning::kChunkBytes, most), 1, rows);
+  const bool is_folded = algorithm == ReduceAlgorithm::kFoldedColumns;
+  const int64_t segment = problem.geometry.rows.size;
+  // Indices of accumulators, which are put together in 64 bits, take as long as some rows.
+  const int64_t accumulators = is_by_rows ? 0 : columns * phases * (is_folded ? segment : 1);
+  const int64_t accumulated = problem.is_exact ? accumulators * tuning::kChunkRows * problem.element_size : 0;
+  const int64_t least = std::max(tuning::kChunkBytes, accumulated);
+  int64_t chunks = std::clamp<int64_t>(std::min(bytes / least, most), 1, rows);
   // As many for each of the usual numbers of threads.
   if (problem.is_exact) chunks = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(chunks)));
   const int64_t size = (rows + chunks - 1) / chunks;
-  const bool is_folded = algorithm == ReduceAlgorithm::kFoldedColumns;
-  const int64_t segment = problem.geometry.rows.size;
   const int64_t unit = is_folded || size >= segment ? segment : phases;
   return std::min(rows, (size + unit - 1) / unit * unit);
 }
