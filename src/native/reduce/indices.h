@@ -76,11 +76,12 @@ void set_nan(const ReduceParameters& parameters, const Strip& strip, int64_t col
 }
 
 // The first of adjacent elements that is equal to a value, or -1. 64 are compared before anything is decided,
-// as a processor mistakes most decisions. `others` has a vector of elements to put behind the last ones.
+// as a processor mistakes most decisions.
 template <class Op>
-ANYDML_INLINE int64_t find_adjacent(const std::byte* from, int64_t count, typename Op::Number value,
-                                    const std::byte* others) {
+ANYDML_INLINE int64_t find_adjacent(const std::byte* from, int64_t count, typename Op::Number value) {
   using A = typename Op::Number;
+  // What is put behind the last ones, and passed over.
+  alignas(64) static constexpr std::byte kOthers[std::max(kWideBytes, 8)]{};
   constexpr int64_t kLanes = kWideLanes<A>;
   constexpr int64_t kSize = sizeof(typename Op::Element);
   // Both zeros, where they differ as elements.
@@ -103,7 +104,7 @@ ANYDML_INLINE int64_t find_adjacent(const std::byte* from, int64_t count, typena
       if (left >= kLanes) {
         found |= equal(load_elements<Op>(at)) << v;
       } else {
-        found |= (equal(load_first_elements<Op>(at, left, others)) & ((uint64_t{1} << left) - 1)) << v;
+        found |= (equal(load_first_elements<Op>(at, left, kOthers)) & ((uint64_t{1} << left) - 1)) << v;
       }
     }
     return found;
@@ -148,9 +149,7 @@ int64_t find(const ReduceParameters& parameters, const std::byte* from, int64_t 
   const A value = element_at<Op>(parameters, strip, column);
   constexpr int64_t kSize = sizeof(T);
   if (step == kSize) {
-    alignas(64) std::byte others[kWideLanes<A> * kSize];
-    fill<Op>(parameters, others, kWideLanes<A>);
-    return find_adjacent<Op>(from, count, value, others);
+    return find_adjacent<Op>(from, count, value);
   }
   int64_t i = 0;
   const bool is_zero = Op::is_zero(value);
@@ -174,11 +173,9 @@ int64_t find(const ReduceParameters& parameters, const std::byte* from, int64_t 
 template <class Op>
 void find_in_lines(const ReduceParameters& parameters, const Strip& strip, const Lines& lines) {
   using A = typename Op::Number;
-  alignas(64) std::byte others[kWideLanes<A> * sizeof(typename Op::Element)];
-  fill<Op>(parameters, others, kWideLanes<A>);
   for (int64_t line = 0; line < lines.count; ++line) {
     const A value = element_at<Op>(parameters, strip, line);
-    const int64_t found = find_adjacent<Op>(lines.from + line * lines.step, lines.elements, value, others);
+    const int64_t found = find_adjacent<Op>(lines.from + line * lines.step, lines.elements, value);
     store(strip.arrays[1] + line * 8, std::max<int64_t>(found, 0));
   }
 }

@@ -62,13 +62,14 @@ struct ReduceProblem {
         std::bit_floor(static_cast<uint64_t>(geometry.rows.size / tuning::kNarrowGroups) | 1));
     return std::min(std::max(most, filling_rows(columns)), narrow_rows(columns));
   }
-  bool is_narrow() const {
+  // Whether there are so many groups of packed rows of few columns.
+  bool is_narrow(int64_t groups = tuning::kNarrowGroups) const {
     const ReduceGeometry& g = geometry;
     const int64_t width = row_width();
     const bool is_packed = has_adjacent_columns() && g.rows.in == width * element_size;
     const bool fills_vectors = width == g.columns.size && width % (row_lanes() / 4) == 0;
     return is_packed && !fills_vectors && width < 2 * row_lanes() &&
-           g.rows.size >= tuning::kNarrowGroups * filling_rows(width) && !has_cells();
+           g.rows.size >= groups * filling_rows(width) && !has_cells();
   }
   // The place of planes of few columns that follow each other in the output, or the number of all.
   size_t planes_beside() const {
@@ -172,7 +173,12 @@ inline constexpr Candidate<ReduceAlgorithm, ReduceProblem> kReduceCandidates[] =
      [](const ReduceProblem& p) -> std::string {
        const ReduceGeometry& g = p.geometry;
        if (!p.has_adjacent_columns()) return "what is kept is not adjacent";
-       if (g.columns.size * p.number_size > tuning::kPlaneBytes) return "many columns";
+       const int64_t bytes = g.columns.size * p.number_size;
+       const int64_t most =
+           g.rows.size <= tuning::kFewPlaneRows ? tuning::kWidePlaneBytes : tuning::kPlaneBytes;
+       if (bytes > most) return "many columns";
+       const bool has_vectors = bytes > tuning::kLeastBytes && bytes % tuning::kLeastBytes == 0;
+       if (has_vectors && g.rows.size > tuning::kVectorPlaneRows) return "columns that fill vectors";
        if (g.columns.size * p.element_size <= tuning::kCellBytes && p.has_cells()) return "cells";
        if (p.has_exponentials) return "exponentials";
        if (!g.outer.empty() || g.rows.size > p.most_rows) return "many rows";
@@ -188,7 +194,8 @@ inline constexpr Candidate<ReduceAlgorithm, ReduceProblem> kReduceCandidates[] =
      }},
     {ReduceAlgorithm::kNarrowColumns, "narrow columns",
      [](const ReduceProblem& p) -> std::string {
-       return p.is_narrow() ? "" : "few rows, or rows that are apart";
+       // Nothing else takes adjacent columns that are neither a vector nor cells but one by one.
+       return p.is_narrow(1) ? "" : "few rows, or rows that are apart";
      }},
     {ReduceAlgorithm::kPackedColumns, "packed columns",
      [](const ReduceProblem&) -> std::string { return ""; }},
