@@ -297,18 +297,17 @@ ANYDML_INLINE void take_better(A value, int64_t place, A& best, int64_t& index) 
   best = value > best ? value : best;
 }
 
-// Joins columns whose indices as 64-bit lanes are what place(i, kLanes) returns, or of one what place(i, 1)
-// does.
+// Joins columns from the i-th one on, whose indices as 64-bit lanes are what place(i, kLanes) returns, or of
+// one what place(i, 1) does.
 template <class A, class Place>
-ANYDML_INLINE void join_columns(const Strip& strip, const std::byte* values, int64_t columns,
+ANYDML_INLINE void join_columns(const Strip& strip, const std::byte* values, int64_t i, int64_t end,
                                 const Place& place) {
-  int64_t i = 0;
 #if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
   // Comparisons in as many lanes as there are indices in a register, which are widened.
   constexpr int kLanes = kWideLanes<int64_t>;
   using V = Lanes<A, kLanes>;
   using I = Lanes<int64_t, kLanes>;
-  for (; i + kLanes <= columns; i += kLanes) {
+  for (; i + kLanes <= end; i += kLanes) {
     std::byte* const best_at = strip.arrays[0] + i * static_cast<int64_t>(sizeof(A));
     std::byte* const index_at = strip.arrays[1] + i * 8;
     const auto value = load_lanes_at<V>(values + i * static_cast<int64_t>(sizeof(A)));
@@ -326,14 +325,22 @@ ANYDML_INLINE void join_columns(const Strip& strip, const std::byte* values, int
 #endif
   auto* const best = reinterpret_cast<A*>(strip.arrays[0]);
   auto* const indices = reinterpret_cast<int64_t*>(strip.arrays[1]);
-  for (; i < columns; ++i) {
+  for (; i < end; ++i) {
     take_better(reinterpret_cast<const A*>(values)[i], place(i, std::integral_constant<int, 1>{}), best[i],
                 indices[i]);
   }
 }
 
+// Whether any of a vector of columns is larger than what was found before.
 template <class A>
-void join_rows(const Strip& strip, int64_t columns, int64_t index, int64_t index_step) {
+ANYDML_INLINE bool has_larger(const Strip& strip, int64_t i) {
+  const auto best = load_lanes_at<Wide<A>>(strip.arrays[0] + i * static_cast<int64_t>(sizeof(A)));
+  const auto value = load_lanes_at<Wide<A>>(strip.recent[0] + i * static_cast<int64_t>(sizeof(A)));
+  return equal_lanes<A>(larger<A>(value, best), best) != ~uint64_t{0} >> (64 - kWideLanes<A>);
+}
+
+template <class A>
+void join_rows(const Strip& strip, int64_t columns, int64_t index, int64_t index_step, bool is_later) {
   auto* const indices = reinterpret_cast<int64_t*>(strip.arrays[1]);
   const auto* const numbers = reinterpret_cast<const SignedOf<A>*>(strip.recent[1]);
   if (indices[0] == kNoIndex) {
@@ -341,18 +348,23 @@ void join_rows(const Strip& strip, int64_t columns, int64_t index, int64_t index
     for (int64_t i = 0; i < columns; ++i) indices[i] = index + numbers[i] * index_step;
     return;
   }
-  join_columns<A>(
-      strip, strip.recent[0], columns, [&]<int kLanes>(int64_t i, std::integral_constant<int, kLanes>) {
-        if constexpr (kLanes == 1) {
-          return index + numbers[i] * index_step;
+  const auto place = [&]<int kLanes>(int64_t i, std::integral_constant<int, kLanes>) {
+    if constexpr (kLanes == 1) {
+      return index + numbers[i] * index_step;
 #if defined(ANYDML_VECTORS)
-        } else {
-          using Numbers = Lanes<SignedOf<A>, kLanes>;
-          const auto own = load_lanes_at<Numbers>(reinterpret_cast<const std::byte*>(numbers + i));
-          return __builtin_convertvector(own, Lanes<int64_t, kLanes>) * index_step + index;
+    } else {
+      using Numbers = Lanes<SignedOf<A>, kLanes>;
+      const auto own = load_lanes_at<Numbers>(reinterpret_cast<const std::byte*>(numbers + i));
+      return __builtin_convertvector(own, Lanes<int64_t, kLanes>) * index_step + index;
 #endif
-        }
-      });
+    }
+  };
+  // Later rows change only what they have larger elements of: of bytes, which are joined often, few.
+  const int64_t block = is_later ? kWideLanes<A> : columns;
+  for (int64_t i = 0; i < columns; i += block) {
+    if (is_later && !has_larger<A>(strip, i)) continue;
+    join_columns<A>(strip, strip.recent[0], i, std::min(i + block, columns), place);
+  }
 }
 
 // Puts together rows of `phases` rows each, which have been accumulated side by side: as long as their
@@ -392,7 +404,7 @@ void start_indices(const Strip& strip, int64_t columns, int64_t, const std::byte
 
 template <class A>
 void combine_indices(const Strip& strip, const Strip& other, int64_t columns) {
-  join_columns<A>(strip, other.arrays[0], columns,
+  join_columns<A>(strip, other.arrays[0], 0, columns,
                   [&]<int kLanes>(int64_t i, std::integral_constant<int, kLanes>) {
                     return load_lanes_at<std::conditional_t<kLanes == 1, int64_t, Lanes<int64_t, kLanes>>>(
                         other.arrays[1] + i * 8);

@@ -265,7 +265,7 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, ReduceAlgorithm algor
   const int64_t segment = problem.geometry.rows.size;
   // Indices of accumulators, which are put together in 64 bits, take as long as some rows.
   const int64_t accumulators = is_by_rows ? 0 : std::max(columns, width) * phases;
-  const int64_t accumulated = problem.is_exact ? accumulators * tuning::kChunkRows * problem.element_size : 0;
+  const int64_t accumulated = problem.is_exact ? accumulators * tuning::kAccumulatedBytes : 0;
   const int64_t least = std::max(tuning::kChunkBytes, accumulated);
   int64_t chunks = std::clamp<int64_t>(std::min(bytes / least, most), 1, rows);
   // As many for each of the usual numbers of threads.

@@ -103,11 +103,11 @@ inline constexpr int64_t kFewLines = 16;
 inline constexpr int64_t kChunkedBelow = 64;
 inline constexpr int64_t kThreadBytes = 128 << 10;
 inline constexpr int64_t kChunkBytes = 64 << 10;
-// Rows of a chunk at least, where there are indices. On one thread of a Xeon with AVX-512, 2026-11-26, 4 MiB,
-// in time to read them, and with 64 KiB for a chunk, which are 16 to 32 rows: indices of halves over the
-// outer and inner axes of 1024 x 64 x 32 1.2 and 1.9, of bytes over 131072 rows of 32 1.2 and 1.7, of 16 bits
-// over rows of 8 1.05 and 1.7.
-inline constexpr int64_t kChunkRows = 128;
+// Of indices so many bytes at least for each accumulator of a chunk. On one thread of a Xeon with AVX-512,
+// 2026-11-26, 4 MiB, in time to read them, and with 64 KiB for a chunk: indices of halves over the outer and
+// inner axes of 1024 x 64 x 32 1.2 and 1.9, of bytes over 131072 rows of 32 1.2 and 1.7, of 16 bits over rows
+// of 8 1.05 and 1.7.
+inline constexpr int64_t kAccumulatedBytes = 256;
 inline constexpr int64_t kPartialBytes = 512 << 10;
 // Of partial results that have so many bytes together, which are mostly in other processors' caches, threads
 // combine so many columns each, or more.

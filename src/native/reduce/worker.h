@@ -171,7 +171,8 @@ class ReducePlan::Worker {
       const Rows others{padded_, 1, 0, columns * phases, whole, 0};
       if (rest > 0) accumulates_.accumulate(plan_.parameters_, strip_, others);
       accumulates_.join_phases(strip_, columns, phases);
-      if (!plan_.has_numbers_) accumulates_.join_rows(strip_, columns, index, plan_.rows().out);
+      if (!plan_.has_numbers_)
+        accumulates_.join_rows(strip_, columns, index, plan_.rows().out, plan_.is_in_order_);
       return;
     }
     accumulate_rows(strip_, from, whole, phases * row_step, columns * phases, index, step);
@@ -202,7 +203,7 @@ class ReducePlan::Worker {
       if (!accumulates_.has_indices() || plan_.has_numbers_) continue;
       const int64_t next = std::min(r + most, count);
       if (next < count && next + most - joined <= accumulates_.most_rows) continue;
-      accumulates_.join_rows(strip, columns, index + joined * step, step);
+      accumulates_.join_rows(strip, columns, index + joined * step, step, plan_.is_in_order_);
       joined = next;
     }
   }
