@@ -229,7 +229,11 @@ def test_indices_of_few_and_many_short_lines(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "float16", "float32", "int64"])
 @pytest.mark.parametrize(
-    "shape", [(70, 61, 31), (3, 128, 31), (5, 129, 20), (90, 50, 3), (70, 200, 3), (7, 1000, 5), (900, 7, 5)]
+    "shape",
+    [
+        *((70, 61, 31), (3, 128, 31), (5, 129, 20), (90, 50, 3), (70, 200, 3), (7, 1000, 5), (900, 7, 5)),
+        *((20, 255, 7), (40, 5, 100), (20, 64, 128)),
+    ],
 )
 def test_indices_of_few_columns_in_planes(dtype: str, shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(6).integers(0, 4, shape).astype(dtype)

@@ -54,10 +54,12 @@ def test_segments_of_lines(dtype: str, shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int64", "int32", "uint8"])
 @pytest.mark.parametrize("shape", [(9, 16, 17, 18), (1, 3001, 5, 7), (3, 200, 1, 3), (2, 4, 90, 23), (2, 700, 60, 5)])
-def test_short_segments_in_packed_rows(dtype: str, shape: tuple[int, ...]) -> None:
-    """Whose elements are columns of their own, until they are put together."""
+@pytest.mark.parametrize("gap", [0, 3])
+def test_short_segments_in_rows(dtype: str, shape: tuple[int, ...], gap: int) -> None:
+    """Whose elements are columns of their own, until they are put together; what lies between segments is of no row,
+    and nothing lies behind the last one."""
     rng = np.random.default_rng(4)
-    x = rng.integers(0, 4, shape).astype(dtype)
+    x = spread(rng.integers(0, 4, shape).astype(dtype), gap)
     lines = x.transpose(0, 2, 1, 3).reshape(shape[0], shape[2], -1)
     for function, expected in ((ReduceFunction.MAX, lines.max(2)), (ReduceFunction.MIN, lines.min(2))):
         np.testing.assert_array_equal(anydml.reduce(x, function, (1, 3))[:, 0, :, 0], expected)
@@ -67,8 +69,33 @@ def test_short_segments_in_packed_rows(dtype: str, shape: tuple[int, ...]) -> No
         x -= 1
         x[rng.random(shape) < 0.9] = 0
         np.testing.assert_array_equal(anydml.reduce(x, "SUM", (1, 3))[:, 0, :, 0], x.astype("float64").sum((1, 3)))
-        signs = np.where(x < 0, -1, 1).astype(dtype)
+        signs = spread(np.where(x < 0, -1, 1).astype(dtype), gap)
         np.testing.assert_array_equal(anydml.reduce(signs, "MULTIPLY", (1, 3)), signs.prod((1, 3), keepdims=True))
+
+
+def spread(x: np.ndarray, gap: int) -> np.ndarray:
+    """The same with so many of the largest numbers between the last axis's elements and the next ones."""
+    rows, columns = x.size // x.shape[-1], x.shape[-1]
+    memory = np.full(rows * (columns + gap) - gap, np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max, x.dtype)
+    strides = ((columns + gap) * x.itemsize, x.itemsize)
+    np.lib.stride_tricks.as_strided(memory, (rows, columns), strides)[:] = x.reshape(rows, columns)
+    outer = tuple(stride // columns * (columns + gap) for stride in x.strides[:-1])
+    return np.lib.stride_tricks.as_strided(memory, x.shape, (*outer, x.itemsize))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64"])
+@pytest.mark.parametrize("shape", [(3001, 5), (70, 1), (5000, 17), (100, 100), (17, 13)])
+def test_few_columns_with_little_between_rows(dtype: str, shape: tuple[int, int]) -> None:
+    """Which is accumulated beside them."""
+    for gap in (1, 6):
+        x = spread(np.random.default_rng(gap).integers(0, 2, shape).astype(dtype), gap)
+        np.testing.assert_array_equal(anydml.argmax(x, 0)[0], x.argmax(0))
+        np.testing.assert_array_equal(anydml.argmin(x, 0, reverse=True)[0], len(x) - 1 - x[::-1].argmin(0))
+        np.testing.assert_array_equal(anydml.reduce(x, "MIN", 0)[0], x.min(0))
+        if dtype != "uint8":
+            np.testing.assert_array_equal(anydml.reduce(x, "SUM", 0)[0], x.sum(0, np.float64).astype(dtype))
+            ones = spread(np.ones(shape, dtype), gap)
+            np.testing.assert_array_equal(anydml.reduce(ones, "MULTIPLY", 0)[0], 1)
 
 
 @pytest.mark.parametrize("length", [2, 3, 9])

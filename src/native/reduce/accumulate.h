@@ -335,15 +335,17 @@ ANYDML_INLINE auto reduce_line(const typename Op::template State<typename Op::V>
   const std::byte* segment = lines.from + line * lines.step;
   const int64_t whole = kKind == LineKind::kShort ? 0 : lines.elements / kRow;
   const int64_t rest = lines.elements - whole * kRow;
+  // No hardware follows short segments, which are adjacent to those of the next lines.
+  const bool is_short = lines.elements * kSize < tuning::kShortSegmentBytes;
+  const int64_t ahead = is_short ? tuning::kPrefetchLines * lines.step : tuning::kTileNear;
   for (int64_t s = kKind == LineKind::kSegmented ? lines.segments : 1; s > 0; --s) {
     const std::byte* from = segment;
     [[maybe_unused]] int64_t settled = 0;
     for (int64_t r = whole; r > 0; --r, from += kRow * kSize) {
       ANYDML_UNROLL(16)
       for (int v = 0; v < kVectors; ++v) {
-        // No hardware follows segments, which are adjacent to those of the next lines.
         if (kKind == LineKind::kSegmented && v * kLanes * kSize % 64 == 0) {
-          prefetch_near(from + v * kLanes * kSize + tuning::kPrefetchLines * lines.step);
+          prefetch_near(from + v * kLanes * kSize + ahead);
         }
         if (kKind == LineKind::kPlain && v * kLanes * kSize % 64 == 0) {
           prefetch_line(from + v * kLanes * kSize + kPrefetchDistance);

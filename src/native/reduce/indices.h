@@ -76,11 +76,12 @@ void set_nan(const ReduceParameters& parameters, const Strip& strip, int64_t col
 }
 
 // The first of adjacent elements that is equal to a value, or -1. 64 are compared before anything is decided,
-// as a processor mistakes most decisions. `others` has a vector of elements to put behind the last ones.
+// as a processor mistakes most decisions.
 template <class Op>
-ANYDML_INLINE int64_t find_adjacent(const std::byte* from, int64_t count, typename Op::Number value,
-                                    const std::byte* others) {
+ANYDML_INLINE int64_t find_adjacent(const std::byte* from, int64_t count, typename Op::Number value) {
   using A = typename Op::Number;
+  // What is put behind the last ones, and passed over.
+  alignas(64) static constexpr std::byte kOthers[std::max(kWideBytes, 8)]{};
   constexpr int64_t kLanes = kWideLanes<A>;
   constexpr int64_t kSize = sizeof(typename Op::Element);
   // Both zeros, where they differ as elements.
@@ -103,7 +104,7 @@ ANYDML_INLINE int64_t find_adjacent(const std::byte* from, int64_t count, typena
       if (left >= kLanes) {
         found |= equal(load_elements<Op>(at)) << v;
       } else {
-        found |= (equal(load_first_elements<Op>(at, left, others)) & ((uint64_t{1} << left) - 1)) << v;
+        found |= (equal(load_first_elements<Op>(at, left, kOthers)) & ((uint64_t{1} << left) - 1)) << v;
       }
     }
     return found;
@@ -148,9 +149,7 @@ int64_t find(const ReduceParameters& parameters, const std::byte* from, int64_t 
   const A value = element_at<Op>(parameters, strip, column);
   constexpr int64_t kSize = sizeof(T);
   if (step == kSize) {
-    alignas(64) std::byte others[kWideLanes<A> * kSize];
-    fill<Op>(parameters, others, kWideLanes<A>);
-    return find_adjacent<Op>(from, count, value, others);
+    return find_adjacent<Op>(from, count, value);
   }
   int64_t i = 0;
   const bool is_zero = Op::is_zero(value);
@@ -174,11 +173,9 @@ int64_t find(const ReduceParameters& parameters, const std::byte* from, int64_t 
 template <class Op>
 void find_in_lines(const ReduceParameters& parameters, const Strip& strip, const Lines& lines) {
   using A = typename Op::Number;
-  alignas(64) std::byte others[kWideLanes<A> * sizeof(typename Op::Element)];
-  fill<Op>(parameters, others, kWideLanes<A>);
   for (int64_t line = 0; line < lines.count; ++line) {
     const A value = element_at<Op>(parameters, strip, line);
-    const int64_t found = find_adjacent<Op>(lines.from + line * lines.step, lines.elements, value, others);
+    const int64_t found = find_adjacent<Op>(lines.from + line * lines.step, lines.elements, value);
     store(strip.arrays[1] + line * 8, std::max<int64_t>(found, 0));
   }
 }
@@ -300,19 +297,73 @@ ANYDML_INLINE void take_better(A value, int64_t place, A& best, int64_t& index) 
   best = value > best ? value : best;
 }
 
-template <class A>
-void join_rows(const Strip& strip, int64_t columns, int64_t index, int64_t index_step) {
+// Joins columns from the i-th one on, whose indices as 64-bit lanes are what place(i, kLanes) returns, or of
+// one what place(i, 1) does.
+template <class A, class Place>
+ANYDML_INLINE void join_columns(const Strip& strip, const std::byte* values, int64_t i, int64_t end,
+                                const Place& place) {
+#if defined(ANYDML_ISA_AVX2) || defined(ANYDML_ISA_AVX512)
+  // Comparisons in as many lanes as there are indices in a register, which are widened.
+  constexpr int kLanes = kWideLanes<int64_t>;
+  using V = Lanes<A, kLanes>;
+  using I = Lanes<int64_t, kLanes>;
+  for (; i + kLanes <= end; i += kLanes) {
+    std::byte* const best_at = strip.arrays[0] + i * static_cast<int64_t>(sizeof(A));
+    std::byte* const index_at = strip.arrays[1] + i * 8;
+    const auto value = load_lanes_at<V>(values + i * static_cast<int64_t>(sizeof(A)));
+    auto best = load_lanes_at<V>(best_at);
+    auto index = load_lanes_at<I>(index_at);
+    const I own = place(i, std::integral_constant<int, kLanes>{});
+    const auto is_larger = value > best;
+    const I is_better =
+        __builtin_convertvector(is_larger, I) | (__builtin_convertvector(value == best, I) & (own < index));
+    index = is_better ? own : index;
+    best = is_larger ? value : best;
+    store_lanes_at(best_at, best);
+    store_lanes_at(index_at, index);
+  }
+#endif
   auto* const best = reinterpret_cast<A*>(strip.arrays[0]);
   auto* const indices = reinterpret_cast<int64_t*>(strip.arrays[1]);
-  const auto* const recent = reinterpret_cast<const A*>(strip.recent[0]);
+  for (; i < end; ++i) {
+    take_better(reinterpret_cast<const A*>(values)[i], place(i, std::integral_constant<int, 1>{}), best[i],
+                indices[i]);
+  }
+}
+
+// Whether any of a vector of columns is larger than what was found before.
+template <class A>
+ANYDML_INLINE bool has_larger(const Strip& strip, int64_t i) {
+  const auto best = load_lanes_at<Wide<A>>(strip.arrays[0] + i * static_cast<int64_t>(sizeof(A)));
+  const auto value = load_lanes_at<Wide<A>>(strip.recent[0] + i * static_cast<int64_t>(sizeof(A)));
+  return equal_lanes<A>(larger<A>(value, best), best) != ~uint64_t{0} >> (64 - kWideLanes<A>);
+}
+
+template <class A>
+void join_rows(const Strip& strip, int64_t columns, int64_t index, int64_t index_step, bool is_later) {
+  auto* const indices = reinterpret_cast<int64_t*>(strip.arrays[1]);
   const auto* const numbers = reinterpret_cast<const SignedOf<A>*>(strip.recent[1]);
   if (indices[0] == kNoIndex) {
-    std::memcpy(best, recent, static_cast<size_t>(columns) * sizeof(A));
+    std::memcpy(strip.arrays[0], strip.recent[0], static_cast<size_t>(columns) * sizeof(A));
     for (int64_t i = 0; i < columns; ++i) indices[i] = index + numbers[i] * index_step;
     return;
   }
-  for (int64_t i = 0; i < columns; ++i) {
-    take_better(recent[i], index + numbers[i] * index_step, best[i], indices[i]);
+  const auto place = [&]<int kLanes>(int64_t i, std::integral_constant<int, kLanes>) {
+    if constexpr (kLanes == 1) {
+      return index + numbers[i] * index_step;
+#if defined(ANYDML_VECTORS)
+    } else {
+      using Numbers = Lanes<SignedOf<A>, kLanes>;
+      const auto own = load_lanes_at<Numbers>(reinterpret_cast<const std::byte*>(numbers + i));
+      return __builtin_convertvector(own, Lanes<int64_t, kLanes>) * index_step + index;
+#endif
+    }
+  };
+  // Later rows change only what they have larger elements of: of bytes, which are joined often, few.
+  const int64_t block = is_later ? kWideLanes<A> : columns;
+  for (int64_t i = 0; i < columns; i += block) {
+    if (is_later && !has_larger<A>(strip, i)) continue;
+    join_columns<A>(strip, strip.recent[0], i, std::min(i + block, columns), place);
   }
 }
 
@@ -353,11 +404,11 @@ void start_indices(const Strip& strip, int64_t columns, int64_t, const std::byte
 
 template <class A>
 void combine_indices(const Strip& strip, const Strip& other, int64_t columns) {
-  auto* const best = reinterpret_cast<A*>(strip.arrays[0]);
-  auto* const indices = reinterpret_cast<int64_t*>(strip.arrays[1]);
-  const auto* const values = reinterpret_cast<const A*>(other.arrays[0]);
-  const auto* const places = reinterpret_cast<const int64_t*>(other.arrays[1]);
-  for (int64_t i = 0; i < columns; ++i) take_better(values[i], places[i], best[i], indices[i]);
+  join_columns<A>(strip, other.arrays[0], 0, columns,
+                  [&]<int kLanes>(int64_t i, std::integral_constant<int, kLanes>) {
+                    return load_lanes_at<std::conditional_t<kLanes == 1, int64_t, Lanes<int64_t, kLanes>>>(
+                        other.arrays[1] + i * 8);
+                  });
 }
 
 // Stores indices, counted from the last element, elements - 1 - i, where that is wanted.

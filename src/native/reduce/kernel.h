@@ -102,9 +102,10 @@ struct ReduceKernel {
   void (*find_in_lines)(const ReduceParameters& parameters, const Strip& strip, const Lines& lines) = nullptr;
 
   // Of kernels of indices. Rows are joined behind so many, the index of the first one and the step from row
-  // to row being known.
+  // to row being known, and whether they come after those that were joined before.
   int64_t most_rows = 0;
-  void (*join_rows)(const Strip& strip, int64_t columns, int64_t index, int64_t index_step) = nullptr;
+  void (*join_rows)(const Strip& strip, int64_t columns, int64_t index, int64_t index_step,
+                    bool is_later) = nullptr;
 
   // Puts the rows of phases together, before they are joined.
   void (*join_phases)(const Strip& strip, int64_t columns, int64_t phases) = nullptr;

@@ -101,6 +101,7 @@ const ReduceKernel* largest_index_of() {
       .start = start_indices<Op>,
       .fill = fill<Op>,
       .accumulate = accumulate_indices<Op>,
+      .rows_at_once = sizeof(A) == 1 ? 2 * tuning::kRowsAtOnce : tuning::kRowsAtOnce,
       .reduce_planes = by_width<Op, index_planes<Op>, index_planes<typename Op::Narrow>>,
       .combine = combine_indices<A>,
       .finish = finish_indices,

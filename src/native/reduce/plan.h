@@ -46,6 +46,17 @@ class ReducePlan final : public Plan {
   bool is_folded() const { return policy_.algorithm == ReduceAlgorithm::kFoldedColumns; }
   // The rows that are accumulated one after the other.
   const Loop& rows() const { return is_folded() ? geometry_.outer[0] : geometry_.rows; }
+  // The elements from a segment to the next one, of those whose elements are columns.
+  int64_t pitch() const {
+    const Loop& columns = geometry_.columns;
+    return columns.size == 1 ? geometry_.rows.size : columns.in / item_;
+  }
+  // Those that are accumulated for nothing, between a row and the next one.
+  int64_t between() const {
+    const int64_t columns = geometry_.columns.size;
+    if (policy_.width == 0) return 0;
+    return policy_.width - (is_folded() ? (columns - 1) * pitch() + geometry_.rows.size : columns);
+  }
   // Whether indices stay the numbers of rows, as wide as an element: all rows have one, and come in turn.
   bool counts_rows() const {
     const int64_t tile = policy_.lines * reduced_rows_ * item_;

@@ -34,27 +34,42 @@ struct ReduceProblem {
 
   int64_t least_lanes() const { return tuning::kLeastBytes / least_number; }
   int64_t row_lanes() const { return tuning::kRowBytes / number_size; }
-  // Of packed rows of few columns, those that are accumulated side by side.
-  int64_t narrow_rows() const {
-    const int64_t most = tuning::kNarrowBytes / number_size / geometry.columns.size;
+  // From the beginning of some elements to that of the next ones, where little lies between them: it is in
+  // the same lines, and is accumulated beside them, for nothing. Else 0.
+  int64_t pitch_of(int64_t elements, int64_t step) const {
+    const bool is_little = step <= std::max(2 * elements * element_size, tuning::kLeastBytes);
+    const int64_t pitch = step / element_size;
+    return is_little && pitch * element_size == step && pitch >= elements ? pitch : 0;
+  }
+  // The columns of rows that are accumulated side by side: with what lies between them, but where
+  // accumulators begin with what the columns have of their own.
+  int64_t row_width() const {
+    const int64_t columns = geometry.columns.size;
+    return has_exponentials ? columns : std::max(pitch_of(columns, geometry.rows.in), columns);
+  }
+  // Of packed rows of so few columns, those that are accumulated side by side.
+  int64_t narrow_rows(int64_t columns) const {
+    const int64_t most = tuning::kNarrowBytes / number_size / columns;
     return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(most, 1))));
   }
   // The same of few rows, whose accumulators would take longer to put together: as many as fill vectors.
-  int64_t filling_rows() const {
-    const int64_t least = (least_lanes() + geometry.columns.size - 1) / geometry.columns.size;
+  int64_t filling_rows(int64_t columns) const {
+    const int64_t least = (least_lanes() + columns - 1) / columns;
     return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(least)));
   }
-  int64_t few_narrow_rows() const {
+  int64_t few_narrow_rows(int64_t columns) const {
     const int64_t most = static_cast<int64_t>(
         std::bit_floor(static_cast<uint64_t>(geometry.rows.size / tuning::kNarrowGroups) | 1));
-    return std::min(std::max(most, filling_rows()), narrow_rows());
+    return std::min(std::max(most, filling_rows(columns)), narrow_rows(columns));
   }
-  bool is_narrow() const {
+  // Whether there are so many groups of packed rows of few columns.
+  bool is_narrow(int64_t groups = tuning::kNarrowGroups) const {
     const ReduceGeometry& g = geometry;
-    const bool is_packed = has_adjacent_columns() && g.rows.in == g.columns.size * element_size;
-    const bool fills_vectors = g.columns.size % (row_lanes() / 4) == 0;
-    return is_packed && !fills_vectors && g.columns.size < 2 * row_lanes() &&
-           g.rows.size >= tuning::kNarrowGroups * filling_rows() && !has_cells();
+    const int64_t width = row_width();
+    const bool is_packed = has_adjacent_columns() && g.rows.in == width * element_size;
+    const bool fills_vectors = width == g.columns.size && width % (row_lanes() / 4) == 0;
+    return is_packed && !fills_vectors && width < 2 * row_lanes() &&
+           g.rows.size >= groups * filling_rows(width) && !has_cells();
   }
   // The place of planes of few columns that follow each other in the output, or the number of all.
   size_t planes_beside() const {
@@ -86,20 +101,29 @@ struct ReduceProblem {
     return geometry.rows.size <= tuning::kShuffledRows ||
            (line >= kSquareBytes && line <= tuning::kTransposedSegmentBytes);
   }
-  // Short segments of lines as columns of their own, which are put together at the end: the rows are all that
-  // lies between a segment of a line and its next one.
+  // From a short segment of a line to that of the next one, which may have little between them.
+  int64_t segment_pitch() const {
+    const int64_t segment = geometry.rows.size;
+    return geometry.columns.size == 1 ? segment : pitch_of(segment, geometry.columns.in);
+  }
+  // The elements of all lines' segments, with what lies between them.
+  int64_t folded_columns() const {
+    return (geometry.columns.size - 1) * segment_pitch() + geometry.rows.size;
+  }
+  // Short segments of lines as columns of their own, which are put together at the end: all of them lie
+  // before the next ones.
   bool has_folded_columns() const {
     const ReduceGeometry& g = geometry;
     if (has_exponentials || g.outer.size() != 1 || g.rows.in != element_size) return false;
-    const int64_t segment = g.rows.size * element_size;
-    return segment <= tuning::kFoldedBytes && g.columns.in == segment &&
-           g.outer[0].in == g.columns.size * segment && g.outer[0].size >= tuning::kFoldedRows &&
-           g.columns.size * g.rows.size <= strip_columns;
+    const int64_t columns = folded_columns();
+    return g.rows.size * element_size <= tuning::kFoldedBytes && segment_pitch() > 0 &&
+           g.outer[0].in >= columns * element_size && g.outer[0].size >= tuning::kFoldedRows &&
+           columns <= strip_columns;
   }
   // The same reduction before they are put together.
   ReduceProblem unfolded() const {
     ReduceProblem problem = *this;
-    problem.geometry.columns = {geometry.columns.size * geometry.rows.size, element_size, 0};
+    problem.geometry.columns = {folded_columns(), element_size, 0};
     problem.geometry.rows = geometry.outer[0];
     problem.geometry.outer.clear();
     return problem;
@@ -116,6 +140,7 @@ struct ReducePolicy {
   ReduceAlgorithm algorithm;
   std::string name;
   int64_t lines;       // of a tile, or of a batch
+  int64_t width;       // the accumulators of a row, where rows are accumulated whole, else 0
   int64_t phases;      // so many rows are accumulated apart, and then put together
   int64_t chunk_rows;  // are reduced apart from others
   std::string declined;
@@ -148,7 +173,12 @@ inline constexpr Candidate<ReduceAlgorithm, ReduceProblem> kReduceCandidates[] =
      [](const ReduceProblem& p) -> std::string {
        const ReduceGeometry& g = p.geometry;
        if (!p.has_adjacent_columns()) return "what is kept is not adjacent";
-       if (g.columns.size * p.number_size > tuning::kPlaneBytes) return "many columns";
+       const int64_t bytes = g.columns.size * p.number_size;
+       const int64_t most =
+           g.rows.size <= tuning::kFewPlaneRows ? tuning::kWidePlaneBytes : tuning::kPlaneBytes;
+       if (bytes > most) return "many columns";
+       const bool has_vectors = bytes > tuning::kLeastBytes && bytes % tuning::kLeastBytes == 0;
+       if (has_vectors && g.rows.size > tuning::kVectorPlaneRows) return "columns that fill vectors";
        if (g.columns.size * p.element_size <= tuning::kCellBytes && p.has_cells()) return "cells";
        if (p.has_exponentials) return "exponentials";
        if (!g.outer.empty() || g.rows.size > p.most_rows) return "many rows";
@@ -164,7 +194,8 @@ inline constexpr Candidate<ReduceAlgorithm, ReduceProblem> kReduceCandidates[] =
      }},
     {ReduceAlgorithm::kNarrowColumns, "narrow columns",
      [](const ReduceProblem& p) -> std::string {
-       return p.is_narrow() ? "" : "few rows, or rows that are apart";
+       // Nothing else takes adjacent columns that are neither a vector nor cells but one by one.
+       return p.is_narrow(1) ? "" : "few rows, or rows that are apart";
      }},
     {ReduceAlgorithm::kPackedColumns, "packed columns",
      [](const ReduceProblem&) -> std::string { return ""; }},
@@ -212,7 +243,7 @@ inline int64_t batch_of(const ReduceProblem& problem) {
 // A reduction with few outputs is cut into chunks. Their size depends on sizes alone, and so does the order
 // of combining.
 inline int64_t chunk_rows_of(const ReduceProblem& problem, ReduceAlgorithm algorithm,
-                             int64_t accumulator_size, int64_t phases) {
+                             int64_t accumulator_size, int64_t width, int64_t phases) {
   const int64_t rows = problem.reduced_rows();
   const int64_t outputs = problem.outputs();
   const bool is_by_rows = algorithm == ReduceAlgorithm::kRows;
@@ -230,12 +261,16 @@ inline int64_t chunk_rows_of(const ReduceProblem& problem, ReduceAlgorithm algor
   // With what is left free between arrays.
   const int64_t free = 3 * tuning::kLeastBytes * planes * ((columns + own - 1) / own);
   const int64_t most = tuning::kPartialBytes / (outputs * accumulator_size + free);
-  int64_t chunks = std::clamp<int64_t>(std::min(bytes / tuning::kChunkBytes, most), 1, rows);
+  const bool is_folded = algorithm == ReduceAlgorithm::kFoldedColumns;
+  const int64_t segment = problem.geometry.rows.size;
+  // Indices of accumulators, which are put together in 64 bits, take as long as some rows.
+  const int64_t accumulators = is_by_rows ? 0 : std::max(columns, width) * phases;
+  const int64_t accumulated = problem.is_exact ? accumulators * tuning::kAccumulatedBytes : 0;
+  const int64_t least = std::max(tuning::kChunkBytes, accumulated);
+  int64_t chunks = std::clamp<int64_t>(std::min(bytes / least, most), 1, rows);
   // As many for each of the usual numbers of threads.
   if (problem.is_exact) chunks = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(chunks)));
   const int64_t size = (rows + chunks - 1) / chunks;
-  const bool is_folded = algorithm == ReduceAlgorithm::kFoldedColumns;
-  const int64_t segment = problem.geometry.rows.size;
   const int64_t unit = is_folded || size >= segment ? segment : phases;
   return std::min(rows, (size + unit - 1) / unit * unit);
 }
@@ -246,21 +281,27 @@ inline ReducePolicy choose_policy(ReduceProblem& problem, int64_t accumulator_si
   if (choice.algorithm == ReduceAlgorithm::kPlanes) {
     problem.geometry.beside = take(problem.geometry.planes, static_cast<int64_t>(problem.planes_beside()));
   }
+  int64_t width = 0;
   int64_t phases = 1;
   if (choice.algorithm == ReduceAlgorithm::kFoldedColumns) {
     const ReduceProblem unfolded = problem.unfolded();
-    if (unfolded.is_narrow()) phases = unfolded.few_narrow_rows();
+    const bool is_narrow = unfolded.is_narrow();
+    width = is_narrow ? unfolded.row_width() : unfolded.geometry.columns.size;
+    if (is_narrow) phases = unfolded.few_narrow_rows(width);
   } else if (choice.algorithm == ReduceAlgorithm::kRows) {
     phases = problem.row_lanes();
-  } else if (choice.algorithm == ReduceAlgorithm::kNarrowColumns ||
-             problem.geometry.columns.size < problem.least_lanes()) {
-    phases = problem.few_narrow_rows();
+  } else if (choice.algorithm == ReduceAlgorithm::kNarrowColumns) {
+    width = problem.row_width();
+    phases = problem.few_narrow_rows(width);
+  } else if (problem.geometry.columns.size < problem.least_lanes()) {
+    phases = problem.few_narrow_rows(problem.geometry.columns.size);
   }
   return {.algorithm = choice.algorithm,
           .name = std::move(choice.name),
           .lines = choice.algorithm == ReduceAlgorithm::kRows ? batch_of(problem) : lines_of(problem),
+          .width = width,
           .phases = phases,
-          .chunk_rows = chunk_rows_of(problem, choice.algorithm, accumulator_size, phases),
+          .chunk_rows = chunk_rows_of(problem, choice.algorithm, accumulator_size, width, phases),
           .declined = std::move(choice.declined)};
 }
 

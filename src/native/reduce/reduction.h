@@ -213,8 +213,10 @@ class ReducePlan::Reduction {
       const Offsets outer = offsets_at(plan_.geometry_.outer, r / rows.size);
       const int64_t index = outer.out + skipped * rows.out;
       if (index < found) {
-        const int64_t at = accumulates_.find(plan_.parameters_, from + outer.in + skipped * rows.in, count,
-                                             rows.in, results, i);
+        // Of rows in another order those whose indices are lower.
+        const int64_t lower = rows.out == 0 ? count : (found - index - 1) / rows.out + 1;
+        const int64_t at = accumulates_.find(plan_.parameters_, from + outer.in + skipped * rows.in,
+                                             std::min(count, lower), rows.in, results, i);
         if (at >= 0) found = std::min(found, index + at * rows.out);
         if (at >= 0 && plan_.is_in_order_) return found;
       }

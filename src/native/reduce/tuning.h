@@ -40,8 +40,16 @@ inline constexpr int64_t kFoldedRows = 4;
 // transposition; but rows of kCellBytes and less take longer than those of a tile. On one thread of a Xeon
 // with AVX-512, 2026-11-26, 1 MiB in the caches, in time by that of a tile: the largest of bytes, 7 rows of
 // 11 0.4, of 5 0.65, of 3 1.1, of 2 1.35; sums of float32, 7 rows of 5, 0.55; by that of narrow columns 40
-// rows of 5 0.75, 300 rows 1.9.
+// rows of 5 0.75, 300 rows 1.9. Of few rows more columns are, and of many rows no columns that fill several
+// vectors: the same day, 4 MiB, in time to read them and by columns, sums of float32, 3 rows of 17 2.0
+// and 6.2, the largest of int32, 5 rows of 64 1.4 and 1.6, 16 rows of 65 1.45 and 1.45, sums of float32, 17
+// rows of 32 1.6 and 1.3; indices of float32, 64 rows of 32 1.45 and 1.05, of bytes, 64 rows of 128 1.5
+// and 1.15, of float32, 64 rows of 16 1.4 and 1.6; sums of float32, 64 rows of 16 1.4 and 1.05, 16 rows of
+// 16 1.4 and 1.65.
 inline constexpr int64_t kPlaneBytes = 128;
+inline constexpr int64_t kVectorPlaneRows = 24;
+inline constexpr int64_t kFewPlaneRows = 8;
+inline constexpr int64_t kWidePlaneBytes = 1024;
 inline constexpr int64_t kPlaneRows = 128;
 inline constexpr int64_t kCellBytes = 4;
 inline constexpr int kPlanesAtOnce = 4;
@@ -95,6 +103,11 @@ inline constexpr int64_t kFewLines = 16;
 inline constexpr int64_t kChunkedBelow = 64;
 inline constexpr int64_t kThreadBytes = 128 << 10;
 inline constexpr int64_t kChunkBytes = 64 << 10;
+// Of indices so many bytes at least for each accumulator of a chunk. On one thread of a Xeon with AVX-512,
+// 2026-11-26, 4 MiB, in time to read them, and with 64 KiB for a chunk: indices of halves over the outer and
+// inner axes of 1024 x 64 x 32 1.2 and 1.9, of bytes over 131072 rows of 32 1.2 and 1.7, of 16 bits over rows
+// of 8 1.05 and 1.7.
+inline constexpr int64_t kAccumulatedBytes = 256;
 inline constexpr int64_t kPartialBytes = 512 << 10;
 // Of partial results that have so many bytes together, which are mostly in other processors' caches, threads
 // combine so many columns each, or more.

@@ -88,13 +88,13 @@ class ReducePlan::Worker {
  private:
   // Whether rows side by side are put together as soon as they are accumulated.
   bool joins_phases() const {
-    return plan_.policy_.phases > 1 && accumulates_.has_indices() &&
+    return (plan_.policy_.phases > 1 || plan_.between() > 0) && accumulates_.has_indices() &&
            plan_.rows().size <= accumulates_.most_rows;
   }
 
   void reduce_columns(const Unit& unit, int64_t begin, int64_t end) {
     const int64_t segment = plan_.is_folded() ? plan_.geometry_.rows.size : 1;
-    const int64_t columns = unit.columns * segment;
+    const int64_t columns = plan_.policy_.width > 0 ? plan_.policy_.width : unit.columns;
     const int64_t phases = joins_phases() ? 1 : plan_.policy_.phases;
     const Loop& rows = plan_.rows();
     const Loop& cells = plan_.geometry_.cells;
@@ -118,8 +118,9 @@ class ReducePlan::Worker {
     for (size_t k = 0; k < 3; ++k) {
       const int64_t size = accumulates_.sizes[k];
       if (size == 0) continue;
-      transpose({strip_.arrays[k], size, segment * size}, segment, unit.columns, unit.columns * size, size);
-      std::memcpy(strip_.arrays[k], tile_, static_cast<size_t>(columns * size));
+      transpose({strip_.arrays[k], size, plan_.pitch() * size}, segment, unit.columns, unit.columns * size,
+                size);
+      std::memcpy(strip_.arrays[k], tile_, static_cast<size_t>(unit.columns * segment * size));
     }
     put_together(segment, unit.columns, plan_.geometry_.rows.out);
   }
@@ -144,7 +145,7 @@ class ReducePlan::Worker {
     switch (plan_.policy_.algorithm) {
       case ReduceAlgorithm::kFoldedColumns:
       case ReduceAlgorithm::kNarrowColumns:
-        return accumulate_packed(from, count, columns, index);
+        return accumulate_packed(from, count, columns, plan_.rows().in, index);
       case ReduceAlgorithm::kPackedColumns:
         return accumulate_tiles(from, count, columns, index);
       default:
@@ -152,28 +153,30 @@ class ReducePlan::Worker {
     }
   }
 
-  // Rows side by side, each with accumulators of its own.
-  void accumulate_packed(const std::byte* from, int64_t count, int64_t columns, int64_t index) {
+  // Rows side by side, each with accumulators of its own. What lies between rows is not read behind the last.
+  void accumulate_packed(const std::byte* from, int64_t count, int64_t columns, int64_t row_step,
+                         int64_t index) {
     const int64_t phases = plan_.policy_.phases;
     const int64_t step = plan_.rows().out * phases;
-    const int64_t row_bytes = columns * plan_.item_;
-    const int64_t whole = count / phases;
+    const int64_t between = plan_.between();
+    const int64_t whole = (count - (between > 0)) / phases;
+    const int64_t rest = count - whole * phases;
+    if (rest > 0) {
+      pad(from + whole * phases * row_step, (rest * columns - between) * plan_.item_,
+          columns * phases * plan_.item_);
+    }
     if (joins_phases()) {
-      const Rows rows{from, whole, phases * row_bytes, columns * phases, 0, kPrefetchDistance};
+      const Rows rows{from, whole, phases * row_step, columns * phases, 0, kPrefetchDistance};
       if (whole > 0) accumulates_.accumulate(plan_.parameters_, strip_, rows);
-      if (const int64_t rest = count - whole * phases; rest > 0) {
-        pad(from + whole * phases * row_bytes, rest * row_bytes, phases * row_bytes);
-        accumulates_.accumulate(plan_.parameters_, strip_, {padded_, 1, 0, columns * phases, whole, 0});
-      }
+      const Rows others{padded_, 1, 0, columns * phases, whole, 0};
+      if (rest > 0) accumulates_.accumulate(plan_.parameters_, strip_, others);
       accumulates_.join_phases(strip_, columns, phases);
-      if (!plan_.has_numbers_) accumulates_.join_rows(strip_, columns, index, plan_.rows().out);
+      if (!plan_.has_numbers_)
+        accumulates_.join_rows(strip_, columns, index, plan_.rows().out, plan_.is_in_order_);
       return;
     }
-    accumulate_rows(strip_, from, whole, phases * row_bytes, columns * phases, index, step);
-    const int64_t rest = count - whole * phases;
-    if (rest == 0) return;
-    pad(from + whole * phases * row_bytes, rest * row_bytes, phases * row_bytes);
-    accumulate_rows(strip_, padded_, 1, 0, columns * phases, index + whole * step, step);
+    accumulate_rows(strip_, from, whole, phases * row_step, columns * phases, index, step);
+    if (rest > 0) accumulate_rows(strip_, padded_, 1, 0, columns * phases, index + whole * step, step);
   }
 
   // Copies what is left of rows, and fills up.
@@ -200,7 +203,7 @@ class ReducePlan::Worker {
       if (!accumulates_.has_indices() || plan_.has_numbers_) continue;
       const int64_t next = std::min(r + most, count);
       if (next < count && next + most - joined <= accumulates_.most_rows) continue;
-      accumulates_.join_rows(strip, columns, index + joined * step, step);
+      accumulates_.join_rows(strip, columns, index + joined * step, step, plan_.is_in_order_);
       joined = next;
     }
   }
@@ -220,14 +223,14 @@ class ReducePlan::Worker {
       return;
     }
     if (rows.in == row_bytes && plan_.geometry_.columns.in == plan_.item_) {
-      return accumulate_packed(from, count, columns, index);
+      return accumulate_packed(from, count, columns, row_bytes, index);
     }
     const int64_t most = std::max(tuning::kTileBytes / row_bytes / phases, int64_t{1}) * phases;
     for (int64_t r = 0; r < count; r += most) {
       const int64_t part = std::min(most, count - r);
       gather({from + r * rows.in, rows.in, plan_.geometry_.columns.in}, part, columns, row_bytes);
       if (phases > 1) {
-        accumulate_packed(tile_, part, columns, index + r * rows.out);
+        accumulate_packed(tile_, part, columns, row_bytes, index + r * rows.out);
       } else {
         accumulate_rows(strip_, tile_, part, row_bytes, columns, index + r * rows.out, rows.out);
       }
