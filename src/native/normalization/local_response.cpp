@@ -211,7 +211,7 @@ class LocalResponsePlan final : public Plan {
         set(kInner, geometry.run, false);
         blocked_ = kInner;
       }
-      at_once_ = (blocked_ == kInner ? kBlock : kShortBlock) / channels.size;
+      at_once_ = (blocked_ != kInner ? kShortBlock : is_gradient ? kBlock : 2 * kBlock) / channels.size;
       if (blocked_ == kInner && at_once_ > kLanes) at_once_ -= at_once_ % kLanes;
     } else {
       const Axis columns = taken(3);
@@ -265,7 +265,8 @@ class LocalResponsePlan final : public Plan {
   using Numbers = std::vector<Number>;
   using Sums = WindowSums<Number>;
 
-  // Numbers of a block, of which there are fewer where they need no long rows to be read in; and elements of
+  // Numbers of a block of gradients, which have four buffers where responses have two, so that these may be
+  // twice as long; of which there are fewer where they need no long rows to be read in; and elements of
   // a plane up to which several are in one.
   static constexpr int64_t kBlock = 1 << 13;
   static constexpr int64_t kShortBlock = 1 << 10;
