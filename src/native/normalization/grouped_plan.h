@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -26,6 +27,8 @@
 #include "normalization/tuning.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "stores/line_writer.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 
@@ -296,12 +299,41 @@ class GroupedPlan final : public Plan {
     alignas(64) double taken[kRun];
     for (int64_t i = 0; i < tile.width; ++i) taken[i] = state.of[0][i] * share;
     const double* const parameters[] = {buffers.runs()[2], taken, state.of[2], state.of[3]};
-    for_units<kColumns, 0>(tile, begin, end, buffers, [&](const Run& run, const auto& moved) {
-      const DirectRuns one{tile.at[0] + moved(0), tile.at[1] + moved(1), 0, 0, 1, run.count};
-      std::byte* const to = tile.at[out] + moved(out);
-      op_.is_training ? DirectGradients<T>::template map<kColumns, true>(one, parameters, to)
-                      : DirectGradients<T>::template map<kColumns, false>(one, parameters, to);
-    });
+    const auto map_units = [&](int64_t from, int64_t behind, const auto& put) ANYDML_INLINE_LAMBDA {
+      for_units<kColumns, 0>(tile, from, behind, buffers, [&](const Run& run, const auto& moved) {
+        const DirectRuns one{tile.at[0] + moved(0), tile.at[1] + moved(1), 0, 0, 1, run.count};
+        put(one, tile.at[out] + moved(out));
+      });
+    };
+    if (op_.is_training) {
+      return map_units(begin, end, [&](const DirectRuns& run, std::byte* to) {
+        DirectGradients<T>::template map<kColumns, true>(run, parameters, to);
+      });
+    }
+    const bool is_large = geometry_.elements() * operands_.item >= kStreamFrom;
+    if (!is_large || tile.at[0] == tile.at[out] || tile.at[1] == tile.at[out]) {
+      return map_units(begin, end, [&](const DirectRuns& run, std::byte* to) {
+        DirectGradients<T>::template map<kColumns, false>(run, parameters, to);
+      });
+    }
+    // Large gradients that lie over no input go past the caches, by way of a buffer; of training's, which are
+    // made of two tensors, this took longer. Of rows the last ones come first, as these were read last, and
+    // may be in a cache.
+    alignas(64) std::byte room[kRun * sizeof(T)];
+    std::optional<LineWriter> writer;
+    std::byte* next = nullptr;
+    const int64_t step = kColumns ? units_ : geometry_.pieces();
+    for (int64_t behind = end; behind > begin; behind = std::max(begin, (behind - 1) / step * step)) {
+      const int64_t first = std::max(begin, (behind - 1) / step * step);
+      map_units(first, behind, [&](const DirectRuns& run, std::byte* to) {
+        DirectGradients<T>::template map<kColumns, false>(run, parameters, room);
+        if (to != next) writer.emplace(to);
+        writer->append(room, run.width * operands_.item);
+        next = to + run.width * operands_.item;
+      });
+    }
+    writer.reset();
+    stream_fence();
   }
 
   void run_on(const Tensors& tensors) const {

@@ -13,6 +13,7 @@
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
 #include "pointwise/singles.h"
+#include "simd/bits_as.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"
 
@@ -30,21 +31,37 @@ struct HardmaxLine {
   };
   template <class T>
   static Found first_of(const Line& line) {
-    const Lanes lanes = lanes_of<T>(line);
-    Found found{lanes.most[0], lanes.vector[0] * kLanes};
-    for (size_t k = 1; k < kLanes; ++k) {
-      const auto place = static_cast<int64_t>(lanes.vector[k] * kLanes + k);
-      const bool is_before = lanes.most[k] == found.most && place < found.place;
-      if (lanes.most[k] > found.most || is_before) found = {lanes.most[k], place};
+    const Lanes lanes = lanes_of<T, false>(line);
+    // By halves, without branches, which nobody could foresee.
+    SixteenSingles all = lanes.most;
+    ANYDML_UNROLL(4)
+    for (size_t half = kLanes / 2; half > 0; half /= 2) {
+      for (size_t k = 0; k < half; ++k) all[k] = all[k + half] > all[k] ? all[k + half] : all[k];
     }
-    return {found.most, place_of<T>(line, kItem<T>, 0, found.most, found.place)};
+    struct Places {
+      SingleBits parts[kSingleParts];
+    };
+    const auto most = bits_as<Sixteen>(lanes.most);
+    auto found = bits_as<Places>(lanes.vector);
+    const auto own = bits_as<Places>(kNumbers);
+    for (int64_t p = 0; p < kSingleParts; ++p) {
+      constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+      found.parts[p] =
+          most.parts[p] == Singles{} + all[0] ? found.parts[p] + own.parts[p] : SingleBits{} + kNone;
+    }
+    auto places = bits_as<std::array<uint32_t, kLanes>>(found);
+    ANYDML_UNROLL(4)
+    for (size_t half = kLanes / 2; half > 0; half /= 2) {
+      for (size_t k = 0; k < half; ++k) places[k] = std::min(places[k], places[k + half]);
+    }
+    return {all[0], place_of<T>(line, kItem<T>, 0, all[0], places[0])};
   }
 
   template <class T, bool kColumns>
   void compute(const Line& line) const {
     const T one(1.0F);
     if constexpr (kColumns) {
-      const Lanes lanes = lanes_of<T>(line);
+      const Lanes lanes = lanes_of<T, true>(line);
       std::array<int64_t, kLanes> places;
       for (int64_t k = 0; k < line.lanes; ++k) {
         const auto lane = static_cast<size_t>(k);
@@ -68,12 +85,15 @@ struct HardmaxLine {
   template <class T>
   static constexpr auto kItem = static_cast<int64_t>(sizeof(T));
 
-  // The largest of each lane, and the first vector that has it.
+  static constexpr std::array<uint32_t, kLanes> kNumbers{0, 1, 2,  3,  4,  5,  6,  7,
+                                                         8, 9, 10, 11, 12, 13, 14, 15};
+
+  // The largest of each lane, and the first vector that has it; in rows the place where that begins.
   struct Lanes {
     SixteenSingles most;
     std::array<uint32_t, kLanes> vector;
   };
-  template <class T>
+  template <class T, bool kColumns>
   static Lanes lanes_of(const Line& line) {
     Sixteen most = sixteen(-std::numeric_limits<float>::infinity());
     SingleBits first[kSingleParts]{};
@@ -86,12 +106,20 @@ struct HardmaxLine {
       }
     };
     const auto& [at, step, is_one] = line.in[0];
-    for (int64_t i = 0; i < line.whole; ++i) add(i, load_sixteen<T>(at + i * step));
-    for (int64_t i = line.whole; i < line.count; ++i) {
+    constexpr int64_t kPlaces = kColumns ? 1 : kLanes;
+    int64_t i = 0;
+    for (; i < line.whole; ++i) add(i * kPlaces, load_sixteen<T>(at + i * step));
+    if (!kColumns && 0 < i && i < line.count) {
+      // With elements before them once more, none of which is larger there.
+      const int64_t place = line.elements - kLanes;
+      add(place, load_sixteen<T>(at + place * kItem<T>));
+      i = line.count;
+    }
+    for (; i < line.count; ++i) {
       T room[kLanes];
       std::fill_n(room, kLanes, T(-std::numeric_limits<float>::infinity()));
       std::memcpy(room, at + i * step, static_cast<size_t>(line.lanes) * sizeof(T));
-      add(i, load_sixteen<T>(reinterpret_cast<const std::byte*>(room)));
+      add(i * kPlaces, load_sixteen<T>(reinterpret_cast<const std::byte*>(room)));
     }
     Lanes found;
     found.most = numbers_of(most);

@@ -35,6 +35,27 @@ namespace {
 template <class Number>
 using VectorOf = std::conditional_t<std::is_same_v<Number, double>, Doubles, Singles>;
 
+// Sixteen numbers in registers.
+template <class Number>
+using Lanes16 = std::conditional_t<std::is_same_v<Number, double>, Wide, Sixteen>;
+ANYDML_INLINE Wide lanes_at(const double* from) { return wide_at(from); }
+ANYDML_INLINE Sixteen lanes_at(const float* from) {
+  return load_sixteen<float>(reinterpret_cast<const std::byte*>(from));
+}
+ANYDML_INLINE void put_lanes(double* to, const Wide& x) { put_wide(to, x); }
+ANYDML_INLINE void put_lanes(float* to, const Sixteen& x) {
+  store_sixteen<float>(reinterpret_cast<std::byte*>(to), x);
+}
+// The same function of the vectors of some operands.
+template <class Function, class... Operands>
+ANYDML_INLINE Wide for_parts(const Function& function, const Wide& first, const Operands&... others) {
+  return each_of(function, first, others...);
+}
+template <class Function, class... Operands>
+ANYDML_INLINE Sixteen for_parts(const Function& function, const Sixteen& first, const Operands&... others) {
+  return each_part(function, first, others...);
+}
+
 // Sums of windows of numbers `columns` apart, or of their squares, as they are asked for: of one number each
 // where they were added before.
 template <class Number>
@@ -52,11 +73,26 @@ struct WindowSums {
                 : add_taps([](V x) ANYDML_INLINE_LAMBDA { return x; }, begin, end, to);
   }
 
+  // Of sixteen windows.
+  ANYDML_INLINE Lanes16<Number> at(int64_t i) const {
+    return are_squared ? added_taps([](V x) ANYDML_INLINE_LAMBDA { return x * x; }, from + i)
+                       : added_taps([](V x) ANYDML_INLINE_LAMBDA { return x; }, from + i);
+  }
+
   static constexpr int64_t kLanesOfV = sizeof(V) / sizeof(Number);
   static constexpr int64_t kVectors = 2 * kLanes / kLanesOfV;
   static constexpr int64_t kSumsAtOnce = kVectors * kLanesOfV;
 
  private:
+  template <class Function>
+  ANYDML_INLINE Lanes16<Number> added_taps(const Function& function, const Number* at) const {
+    Lanes16<Number> sums{};
+    for (int64_t k = 0; k < window; ++k, at += columns) {
+      sums =
+          for_parts([&](V sum, V x) ANYDML_INLINE_LAMBDA { return sum + function(x); }, sums, lanes_at(at));
+    }
+    return sums;
+  }
   template <class Function>
   ANYDML_INLINE void add_taps(const Function& function, int64_t begin, int64_t end, Number* to) const {
     for (int64_t i = begin; i < end; i += kSumsAtOnce, to += kSumsAtOnce) {
@@ -146,7 +182,10 @@ class LocalResponsePlan final : public Plan {
         shape_(shape),
         is_gradient_(is_gradient),
         inputs_(request.inputs.size()),
-        runs_(request) {
+        runs_(request),
+        quarters_(static_cast<uint32_t>(std::clamp(4 * shape.beta, 0.0, 64.0))),
+        is_by_inverse_(std::is_same_v<Number, float> || (is_by_inverse(-shape.beta) && shape.factor >= 0 &&
+                                                         shape.bias >= std::numeric_limits<float>::min())) {
     const std::vector<bool> none(4, false);
     std::vector<Axis> axes = axes_of(request.inputs, request.outputs, none);
     for (const Axis& axis : axes) work_ *= axis.size;
@@ -172,7 +211,7 @@ class LocalResponsePlan final : public Plan {
         set(kInner, geometry.run, false);
         blocked_ = kInner;
       }
-      at_once_ = (blocked_ == kInner ? kBlock : kShortBlock) / channels.size;
+      at_once_ = (blocked_ != kInner ? kShortBlock : is_gradient ? kBlock : 2 * kBlock) / channels.size;
       if (blocked_ == kInner && at_once_ > kLanes) at_once_ -= at_once_ % kLanes;
     } else {
       const Axis columns = taken(3);
@@ -212,8 +251,12 @@ class LocalResponsePlan final : public Plan {
                      inside(block.in[k], block));
         }
         fetch_output(static_cast<std::byte*>(outputs[0]) + walk.offset(inputs_), block);
-        compute(block);
-        store_block(block, static_cast<std::byte*>(outputs[0]) + walk.offset(inputs_));
+        auto* const to = static_cast<std::byte*>(outputs[0]) + walk.offset(inputs_);
+        if (is_gradient_) {
+          put_gradients(block, to);
+        } else {
+          put_responses(block, to);
+        }
       }
     });
   }
@@ -222,7 +265,8 @@ class LocalResponsePlan final : public Plan {
   using Numbers = std::vector<Number>;
   using Sums = WindowSums<Number>;
 
-  // Numbers of a block, of which there are fewer where they need no long rows to be read in; and elements of
+  // Numbers of a block of gradients, which have four buffers where responses have two, so that these may be
+  // twice as long; of which there are fewer where they need no long rows to be read in; and elements of
   // a plane up to which several are in one.
   static constexpr int64_t kBlock = 1 << 13;
   static constexpr int64_t kShortBlock = 1 << 10;
@@ -287,7 +331,11 @@ class LocalResponsePlan final : public Plan {
       block.padding = std::max(block.padding, std::max(dims_[d].before, dims_[d].after) * block.pitch[d]);
     }
     // What is between rows stays 0; and what operations go over behind the last one.
-    for (Numbers* const numbers : {&block.in[0], &block.in[1], &block.s, &block.around, &block.between}) {
+    const auto slides = [](const Dim& dim) { return dim.slides; };
+    std::vector<Numbers*> used{&block.in[0], &block.around};
+    if (is_gradient_) used.insert(used.end(), {&block.in[1], &block.s});
+    if (std::ranges::count_if(dims_, slides) > 1) used.push_back(&block.between);
+    for (Numbers* const numbers : used) {
       numbers->assign(static_cast<size_t>(pitch + 2 * block.padding + kRun), 0);
     }
   }
@@ -330,14 +378,6 @@ class LocalResponsePlan final : public Plan {
       __builtin_prefetch(from + i, kWrites);
   }
 
-  void store_block(Block& block, std::byte* to) const {
-    // Gradients are not written over those numbers whose sums they are made of.
-    const Number* const from = is_gradient_ ? block.s.data() : inside(block.around, block);
-    for_runs(block, inputs_, [&](int64_t offset, int64_t i, int64_t count) {
-      runs_.store(from + i, count, to + offset, dims_[kInner].axis.steps[inputs_]);
-    });
-  }
-
   // Sums along the rows of a dimension and then the next outer one; of windows turned around, too.
   Sums sums_of(const Number* numbers, bool of_squares, bool is_turned, Block& block) const {
     const auto along = [&](size_t d, const Number* from, bool squares) {
@@ -369,54 +409,89 @@ class LocalResponsePlan final : public Plan {
     }
   }
 
-  // y = x / s^Beta, s = Bias + factor * sum of squares;
-  // dx = dy / s^Beta - 2 * factor * Beta * x * sum of dy * x / s^(Beta + 1)
-  void compute(Block& block) const {
-    const int64_t count = block.count;
-    const Number* const x = inside(block.in[0], block);
-    Number* const s = block.s.data();
-    Number* const y = inside(block.around, block);
-    const auto for_pieces = [&](const auto& body) {
-      for (int64_t i = 0; i < count; i += kRun) body(i, std::min(count, i + kRun));
-    };
+  // Calls put(i, powers) for sixteen elements of a run at a time, all in registers: s^-Beta, and that divided
+  // by s for gradients, s = Bias + factor * sum of squares. Those behind the run's last one are called for,
+  // too.
+  template <class Put>
+  ANYDML_INLINE void for_powers(const Sums& squares, int64_t begin, int64_t count, const Put& put) const {
+    using V = typename Sums::V;
     const auto bias = static_cast<Number>(shape_.bias);
     const auto factor = static_cast<Number>(shape_.factor);
-    const bool are_normal = shape_.bias >= std::numeric_limits<float>::min() && shape_.factor >= 0;
-    const Sums squares = sums_of(x, true, false, block);
-    for_pieces([&](int64_t begin, int64_t end) {
-      Number* const piece = is_gradient_ ? s + begin : s;
-      const int64_t size = end - begin;
-      squares.put(begin, end, piece);
-      for (int64_t i = 0; i < size; ++i) piece[i] = bias + factor * piece[i];
-      if (is_gradient_) {
-        if constexpr (std::is_same_v<Number, double>) raise(piece, size, -shape_.beta, are_normal, y + begin);
-        const Number* const dy = inside(block.in[1], block) + begin;
-        for (int64_t i = 0; i < size; ++i) y[begin + i] = dy[i] * x[begin + i] * y[begin + i];
-      } else {
-        if constexpr (std::is_same_v<Number, float>) {
-          raise_singles_by_inverse(piece, size, static_cast<uint32_t>(4 * shape_.beta));
-        } else {
-          raise(piece, size, -shape_.beta, are_normal, nullptr);
-        }
-        for (int64_t i = 0; i < size; ++i) y[begin + i] = x[begin + i] * piece[i];
+    alignas(64) Number s[kRun + kLanes];
+    Lanes16<Number> most{};
+    // Sums apart from powers, as chains of both are longer than a processor sees ahead.
+    for (int64_t i = 0; i < count; i += kLanes) {
+      const auto those =
+          for_parts([&](V sum) ANYDML_INLINE_LAMBDA { return bias + factor * sum; }, squares.at(begin + i));
+      most = for_parts([](V x, V y) ANYDML_INLINE_LAMBDA { return lane_max<Number>(x, y); }, those, most);
+      put_lanes(s + i, those);
+    }
+    if constexpr (std::is_same_v<Number, double>) {
+      if (!is_by_inverse_ || joined(most, [](V x, V y) { return lane_max<double>(x, y); }) > kMostOfInverse) {
+        alignas(64) double less[kRun + kLanes];
+        raise(s, count, -shape_.beta, is_gradient_ ? less : nullptr);
+        for (int64_t i = 0; i < count; i += kLanes) put(i, Powers<Wide>{wide_at(s + i), wide_at(less + i)});
+        return;
       }
+    }
+    for (int64_t i = 0; i < count; i += kLanes) put(i, powers_by_inverse(lanes_at(s + i), quarters_));
+  }
+
+  // Calls put(i, powers) for sixteen elements of a block at a time.
+  template <class Put>
+  ANYDML_INLINE void for_block(const Sums& squares, const Block& block, const Put& put) const {
+    for (int64_t begin = 0; begin < block.count; begin += kRun) {
+      for_powers(squares, begin, std::min(kRun, block.count - begin),
+                 [&](int64_t i, const auto& powers) ANYDML_INLINE_LAMBDA { put(begin + i, powers); });
+    }
+  }
+
+  // y = x / s^Beta, in the place of x, as windows have the squares around it
+  void put_responses(Block& block, std::byte* to) const {
+    Number* const x = inside(block.in[0], block);
+    Number* const squares = inside(block.around, block);
+    for (int64_t i = 0; i < block.count; ++i) squares[i] = x[i] * x[i];
+    for_block(sums_of(squares, false, false, block), block,
+              [&](int64_t i, const auto& powers)
+                  ANYDML_INLINE_LAMBDA { put_lanes(x + i, lanes_at(x + i) * powers.of); });
+    for_runs(block, inputs_, [&](int64_t offset, int64_t i, int64_t count) {
+      runs_.store(x + i, count, to + offset, dims_[kInner].axis.steps[inputs_]);
     });
-    if (!is_gradient_) return;
-    clear_gaps(y, block);
-    const Sums sums = sums_of(y, false, true, block);
-    const Number* const dy = inside(block.in[1], block);
-    const auto twice = static_cast<Number>(2 * shape_.factor * shape_.beta);
-    for_pieces([&](int64_t begin, int64_t end) {
-      alignas(64) Number sum[kRun];
-      sums.put(begin, end, sum);
-      for (int64_t i = begin; i < end; ++i) s[i] = dy[i] * s[i] - twice * x[i] * sum[i - begin];
-    });
+    clear_gaps(x, block);
+  }
+
+  // dx = dy / s^Beta - 2 * factor * Beta * x * sum of dy * x / s^(Beta + 1)
+  void put_gradients(Block& block, std::byte* to) const {
+    if constexpr (std::is_same_v<Number, double>) {
+      const double* const x = inside(block.in[0], block);
+      const double* const dy = inside(block.in[1], block);
+      double* const s = block.s.data();
+      double* const around = inside(block.around, block);
+      for_block(sums_of(x, true, false, block), block,
+                [&](int64_t i, const auto& powers) ANYDML_INLINE_LAMBDA {
+                  put_wide(s + i, powers.of);
+                  put_wide(around + i, wide_at(dy + i) * wide_at(x + i) * powers.less);
+                });
+      clear_gaps(around, block);
+      const Sums sums = sums_of(around, false, true, block);
+      const Wide twice = broadcast_wide(2 * shape_.factor * shape_.beta);
+      for_runs(block, inputs_, [&](int64_t offset, int64_t first, int64_t count) {
+        alignas(64) double dx[kRun + kLanes];
+        for (int64_t i = 0; i < count; i += kLanes) {
+          const int64_t at = first + i;
+          put_wide(dx + i, wide_at(dy + at) * wide_at(s + at) - twice * wide_at(x + at) * sums.at(at));
+        }
+        runs_.store(dx, count, to + offset, dims_[kInner].axis.steps[inputs_]);
+      });
+    }
   }
 
   LocalResponse shape_;
   bool is_gradient_;
   size_t inputs_;
   Runs<Number> runs_;
+  uint32_t quarters_;  // 4 * Beta, where it counts
+  bool is_by_inverse_;
   int64_t work_ = kLocalWork;
   std::array<Dim, 3> dims_;
   size_t blocked_ = kOuter;

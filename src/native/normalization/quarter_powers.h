@@ -39,21 +39,7 @@ ANYDML_INLINE Singles estimated_inverse_fourth_root(Singles x) {
   return y * multiply_add(r, multiply_add(r, upper, singles(0.24999057F)), singles(0.9999972F));
 }
 
-// x^(-1/4) of numbers that are normal ones of single precision, within some units of the last place, without
-// roots or quotients: that estimate, and y * (1 - r)^(-1/4) as a polynomial once more.
-ANYDML_INLINE Wide inverse_fourth_root(const Wide& x) {
-  const Sixteen estimate = each_part(
-      [](Singles v) ANYDML_INLINE_LAMBDA { return estimated_inverse_fourth_root(v); }, as_sixteen(x));
-  return each_of(
-      [](Doubles v, Doubles y) ANYDML_INLINE_LAMBDA {
-        const Doubles square = y * y;
-        const Doubles r = 1.0 - v * square * square;
-        return y + y * (r * (0.25 + r * 0.15625));
-      },
-      x, as_wide(estimate));
-}
-
-// Of singles, whose r needs its first term alone.
+// x^(-1/4) of singles: that estimate by the first term of r once more.
 ANYDML_INLINE Sixteen inverse_fourth_root(const Sixteen& x) {
   return each_part(
       [](Singles v) ANYDML_INLINE_LAMBDA {
@@ -79,38 +65,52 @@ ANYDML_INLINE Numbers power_of_inverse(const Numbers& root, const Numbers& one, 
   return power;
 }
 
-// x^(-quarters / 4) in the place of each x, singles from 2^-7 on; 0 of infinity. Up to 15 numbers behind the
-// last one change too.
-inline void raise_singles_by_inverse(float* run, int64_t count, uint32_t quarters) {
+// Sixteen powers, and those divided by their base.
+template <class Numbers>
+struct Powers {
+  Numbers of;
+  Numbers less;
+};
+
+// x^(-quarters / 4) of singles from 2^-7 on; 0 of infinity.
+ANYDML_INLINE Powers<Sixteen> powers_by_inverse(const Sixteen& x, uint32_t quarters) {
   constexpr float kMost = 0x1p120F;
-  for (int64_t i = 0; i < count; i += kLanes) {
-    auto* const at = reinterpret_cast<std::byte*>(run + i);
-    const Sixteen x = load_sixteen<float>(at);
-    const Sixteen power = power_of_inverse(inverse_fourth_root(x), sixteen(1), quarters);
-    const auto finite = [&](Singles v, Singles y)
-                            ANYDML_INLINE_LAMBDA { return v > kMost && quarters != 0 ? Singles{} : y; };
-    store_sixteen<float>(at, each_part(finite, x, power));
-  }
+  const Sixteen power = power_of_inverse(inverse_fourth_root(x), sixteen(1), quarters);
+  const auto finite = [&](Singles v, Singles y)
+                          ANYDML_INLINE_LAMBDA { return v > kMost && quarters != 0 ? Singles{} : y; };
+  return {each_part(finite, x, power), {}};
+}
+// The same of doubles that are normal ones of single precision, within some units of the last place, without
+// roots or quotients: y^quarters of that estimate y, times (1 - r)^(-quarters / 4) as a polynomial,
+// r = 1 - x * y^4 being below 2^-15. Divided by x they are y^(quarters + 4) * (1 - r)^(-quarters / 4 - 1).
+ANYDML_INLINE Powers<Wide> powers_by_inverse(const Wide& x, uint32_t quarters) {
+  const Wide y = as_wide(each_part(
+      [](Singles v) ANYDML_INLINE_LAMBDA { return estimated_inverse_fourth_root(v); }, as_sixteen(x)));
+  const Wide estimate = power_of_inverse(y, broadcast_wide(1), quarters);
+  const Wide fourth = y * y * (y * y);
+  const Wide r = broadcast_wide(1) - x * fourth;
+  const auto corrected = [&](const Wide& power, double e) ANYDML_INLINE_LAMBDA {
+    return each_of([&](Doubles of, Doubles rest)
+                       ANYDML_INLINE_LAMBDA { return of + of * rest * (e + rest * (e * (e + 1) / 2)); },
+                   power, r);
+  };
+  const double e = quarters / 4.0;
+  return {corrected(estimate, e), corrected(estimate * fourth, e + 1)};
+}
+inline constexpr double kMostOfInverse = 0x1p120;
+
+// Whether x^e is computed so, x being such numbers: where 4 * e is a negative integer of few bits, so that
+// what follows in the polynomial is below 2^-42, and roots would be taken.
+inline bool is_by_inverse(double e) {
+  const double quarters = -4 * e;
+  return 0 < quarters && quarters < 16 && std::floor(quarters) == quarters && std::fmod(quarters, 4) != 0;
 }
 
-// x^(-quarters / 4) in the place of each x, and of that divided by x where it is wanted.
-inline void raise_by_inverse(double* run, int64_t count, uint32_t quarters, double* less) {
-  for (int64_t i = 0; i < count; i += kLanes) {
-    const Wide root = inverse_fourth_root(wide_at(run + i));
-    const Wide power = power_of_inverse(root, broadcast_wide(1), quarters);
-    put_wide(run + i, power);
-    if (less == nullptr) continue;
-    const Wide square = root * root;
-    put_wide(less + i, power * (square * square));
-  }
-}
-
-// x^e of positive numbers, and x^(e - 1) where it is wanted: by roots and products, which are exact to the
-// last bits, where 4 * e is an integer of few bits. `are_normal` are numbers that are neither 0 nor next to
-// it. Up to 15 numbers behind the last one change too.
-inline void raise(double* run, int64_t count, double e, bool are_normal, double* less) {
+// x^e of positive numbers, in their place, and x^(e - 1) where it is wanted: by roots and products, which are
+// exact to the last bits, where 4 * e is an integer of few bits. Up to 15 numbers behind the last one change
+// too.
+inline void raise(double* run, int64_t count, double e, double* less) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
-  constexpr double kMostOfSingles = 0x1p120;
   const auto put = [&](const auto& power) {
     for (int64_t i = 0; i < count; i += kDoubleLanes) {
       Doubles x;
@@ -133,13 +133,7 @@ inline void raise(double* run, int64_t count, double e, bool are_normal, double*
       return x == 0.0 ? Doubles{} + of_zero : finite;
     });
   }
-  const auto rest = static_cast<uint32_t>(quarters);
-  int64_t is_beyond = 0;
-  for (int64_t i = 0; i < count; ++i) is_beyond |= static_cast<int64_t>(run[i] > kMostOfSingles);
-  if (e > 0 || rest % 4 == 0 || !are_normal || is_beyond != 0) {
-    return put([&](Doubles x) { return power_by_roots(x, e, rest); });
-  }
-  raise_by_inverse(run, count, rest, less);
+  put([&](Doubles x) { return power_by_roots(x, e, static_cast<uint32_t>(quarters)); });
 }
 
 ANYDML_ISA_END

@@ -126,17 +126,20 @@ class WholeSharesPlan final : public Plan {
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* const in = static_cast<const std::byte*>(inputs[0]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
-    for_planes(planes_.size, planes_.size * size_ * kItem, [&](int64_t first, int64_t count) {
-      double shares[kPart];
-      T rounded[kPart];
-      load_row<T>(in + first * planes_.out_stride, planes_.out_stride, count, shares);
-      // A sum of one, without the sign of 0.
-      for (int64_t i = 0; i < count; ++i) shares[i] = 0.0 + shares[i] / count_;
-      store_row<T>(shares, count, kItem, reinterpret_cast<std::byte*>(rounded));
-      for (int64_t i = 0; i < count; ++i) {
-        std::byte* const to = out + (first + i) * planes_.in_stride;
-        const T share = rounded[i];
-        for (int64_t e = 0; e < size_; ++e) store(to + e * kItem, share);
+    const bool are_streamed = PlaneOutputs::are_streamed(planes_.size, size_ * kItem, planes_.in_stride);
+    for_shares(planes_.size, planes_.size * size_ * kItem, [&](int64_t first, int64_t end) {
+      PlaneOutputs outputs(out + first * planes_.in_stride, size_ * kItem, are_streamed);
+      for (; first < end; first += kPart) {
+        const int64_t count = std::min(kPart, end - first);
+        double shares[kPart];
+        T rounded[kPart];
+        load_row<T>(in + first * planes_.out_stride, planes_.out_stride, count, shares);
+        // A sum of one, without the sign of 0.
+        for (int64_t i = 0; i < count; ++i) shares[i] = 0.0 + shares[i] / count_;
+        store_row<T>(shares, count, kItem, reinterpret_cast<std::byte*>(rounded));
+        for (int64_t i = 0; i < count; ++i) {
+          fill_plane(outputs.at(out + (first + i) * planes_.in_stride), size_, rounded[i]);
+        }
       }
     });
   }

@@ -23,6 +23,7 @@
 #include "pooling/geometry.h"
 #include "pooling/planes_grad.h"
 #include "pooling/rows.h"
+#include "pooling/whole.h"
 #include "pooling/windows.h"
 
 ANYDML_ISA_BEGIN
@@ -182,7 +183,7 @@ class WholeGradPlan final : public Plan {
         x_(x.strides),
         gradient_(gradient.strides),
         out_(out.strides),
-        planes_(out.sizes[0] * out.sizes[1]),
+        batch_(out.sizes[0]),
         channels_(out.sizes[1]),
         size_(out.sizes[2] * out.sizes[3]) {}
 
@@ -190,13 +191,15 @@ class WholeGradPlan final : public Plan {
     const auto* const x = static_cast<const std::byte*>(inputs[0]);
     const auto* const gradient = static_cast<const std::byte*>(inputs[1]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
-    const int64_t bytes = 2 * planes_ * size_ * kItem;
-    const int threads = threads_for(bytes);
-    const int64_t calls = std::min(calls_for(bytes, threads), planes_);
-    parallel_for(calls, threads, [&](int64_t call) {
-      for (int64_t i = share_begin(call, calls, planes_); i < share_begin(call + 1, calls, planes_); ++i) {
-        const int64_t n = i / channels_;
-        const int64_t c = i % channels_;
+    const int64_t bytes = size_ * kItem;
+    const bool is_packed = batch_ == 1 || out_[0] == channels_ * out_[1];
+    const bool are_streamed =
+        is_packed && x != out && PlaneOutputs::are_streamed(batch_ * channels_, bytes, out_[1]);
+    for_shares(batch_ * channels_, 2 * batch_ * channels_ * bytes, [&](int64_t first, int64_t end) {
+      int64_t n = first / channels_;
+      int64_t c = first % channels_;
+      PlaneOutputs outputs(out + n * out_[0] + c * out_[1], bytes, are_streamed);
+      for (; first < end; ++first) {
         Line line{};
         line.in[0] = {x + n * x_[0] + c * x_[1], kLanes * kItem, false};
         line.count = divided_up(size_, kLanes);
@@ -204,12 +207,15 @@ class WholeGradPlan final : public Plan {
         line.lanes = size_ % kLanes;
         line.elements = size_;
         const int64_t place = std::max<int64_t>(0, HardmaxLine::first_of<T>(line).place);
-        double sum;
-        load_row<T>(gradient + n * gradient_[0] + c * gradient_[1], kItem, 1, &sum);
-        sum += 0.0;  // as it is where windows overlap, without the sign of 0
-        std::byte* const to = out + n * out_[0] + c * out_[1];
-        std::memset(to, 0, static_cast<size_t>(size_ * kItem));
-        store_row<T>(&sum, 1, kItem, to + place * kItem);
+        // As it is where windows overlap, without the sign of 0.
+        const T sum(widen<T, float>(gradient + n * gradient_[0] + c * gradient_[1]) + 0.0F);
+        std::byte* const to = outputs.at(out + n * out_[0] + c * out_[1]);
+        fill_plane(to, size_, T(0.0F));
+        store(to + place * kItem, sum);
+        if (++c == channels_) {
+          c = 0;
+          ++n;
+        }
       }
     });
   }
@@ -220,7 +226,7 @@ class WholeGradPlan final : public Plan {
   std::vector<int64_t> x_;
   std::vector<int64_t> gradient_;
   std::vector<int64_t> out_;
-  int64_t planes_;
+  int64_t batch_;
   int64_t channels_;
   int64_t size_;  // of a plane
 };

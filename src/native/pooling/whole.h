@@ -19,6 +19,8 @@
 #include "pooling/geometry.h"
 #include "pooling/rows.h"
 #include "pooling/windows.h"
+#include "stores/line_writer.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -29,17 +31,72 @@ inline bool is_of_whole_planes(const Nest& nest, int64_t item) {
   return nest.outer.size() == 1 && !nest.outer[0].slides() && nest.row.is_whole() && row.in_stride == item;
 }
 
-// Calls body(first, count) for parts of so many planes, of which threads have shares.
+// Calls body(first, end) for shares of so many planes.
 template <class Body>
-void for_planes(int64_t planes, int64_t bytes, const Body& body) {
+void for_shares(int64_t planes, int64_t bytes, const Body& body) {
   const int threads = threads_for(bytes);
   const int64_t calls = std::min(calls_for(bytes, threads), planes);
   parallel_for(calls, threads, [&](int64_t call) {
-    const int64_t end = share_begin(call + 1, calls, planes);
-    for (int64_t first = share_begin(call, calls, planes); first < end; first += kPart)
-      body(first, std::min(kPart, end - first));
+    body(share_begin(call, calls, planes), share_begin(call + 1, calls, planes));
   });
 }
+// Calls body(first, count) for parts of them.
+template <class Body>
+void for_planes(int64_t planes, int64_t bytes, const Body& body) {
+  for_shares(planes, bytes, [&](int64_t first, int64_t end) {
+    for (; first < end; first += kPart) body(first, std::min(kPart, end - first));
+  });
+}
+
+// Fills elements that lie side by side with one value.
+template <class T>
+ANYDML_INLINE void fill_plane(std::byte* to, int64_t size, T value) {
+  constexpr int64_t kBytes = 64;
+  alignas(kBytes) T some[kBytes / sizeof(T)];
+  std::fill_n(some, std::size(some), value);
+  const int64_t bytes = size * static_cast<int64_t>(sizeof(T));
+  if (bytes < kBytes) {
+    std::memcpy(to, some, static_cast<size_t>(bytes));
+    return;
+  }
+  for (int64_t i = 0; i + kBytes <= bytes; i += kBytes) std::memcpy(to + i, some, kBytes);
+  std::memcpy(to + bytes - kBytes, some, kBytes);  // of which there may be some already
+}
+
+// Where planes are put that follow each other: in their places, or, of large outputs, in a buffer that goes
+// past the caches.
+class PlaneOutputs {
+ public:
+  static bool are_streamed(int64_t planes, int64_t bytes, int64_t step) {
+    return step == bytes && bytes <= kRoom && planes * bytes >= kStreamFrom;
+  }
+
+  PlaneOutputs(std::byte* first, int64_t bytes, bool are_streamed) : bytes_(bytes), streams_(are_streamed) {
+    if (streams_) writer_.start(first);
+  }
+  PlaneOutputs(const PlaneOutputs&) = delete;
+  PlaneOutputs& operator=(const PlaneOutputs&) = delete;
+  ~PlaneOutputs() {
+    if (!streams_) return;
+    writer_.append(room_, filled_);
+    stream_fence();
+  }
+
+  std::byte* at(std::byte* to) {
+    if (!streams_) return to;
+    if (filled_ + bytes_ > kRoom) writer_.append(room_, std::exchange(filled_, 0));
+    return room_ + std::exchange(filled_, filled_ + bytes_);
+  }
+
+ private:
+  static constexpr int64_t kRoom = 1 << 13;
+
+  int64_t bytes_;
+  bool streams_;
+  int64_t filled_ = 0;
+  LineWriter writer_;
+  alignas(64) std::byte room_[kRoom];
+};
 
 template <class Operation>
 class WholePlan final : public Plan {
