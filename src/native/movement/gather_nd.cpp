@@ -118,6 +118,8 @@ class GatherPlan final : public Plan {
     LongRows rows;
   };
 
+  static int64_t portion_of(int64_t unit) { return std::min(kPortion / unit, kIndicesPrefetched); }
+
   int64_t table_bytes() const { return work_.points.has_stripes() ? work_.points.stripe_bytes() : 0; }
 
   void copy_block(const Points& points, int64_t number, int64_t piece, const std::byte* in,
@@ -127,21 +129,23 @@ class GatherPlan final : public Plan {
     points.prefetch_next(block, in);
     for (int64_t run = 0; run < block.runs; ++run) {
       std::byte* const to = out + block.listed + run * block.next_run;
-      copy(offsets + run * block.count, block.count, piece, in, to, writers);
+      copy(block, run, offsets + run * block.count, piece, in, to, writers);
     }
   }
 
-  void copy(const int64_t* offsets, int64_t count, int64_t piece, const std::byte* in, std::byte* out,
-            Writers& writers) const {
+  void copy(const Block& block, int64_t run, const int64_t* offsets, int64_t piece, const std::byte* in,
+            std::byte* out, Writers& writers) const {
     const int64_t unit = work_.slice.unit();
     const int64_t step = work_.points.listed_step();
+    const int64_t count = block.count;
     if (is_long_) {
       const int64_t from = piece * kLongPortion;
       writers.rows.copy(offsets, count, std::min(kLongPortion, unit - from), step, in + from, out + from);
     } else if (is_packed_) {
-      const int64_t portion = kPortion / unit;
+      const int64_t portion = portion_of(unit);
       for (int64_t begin = 0; begin < count; begin += portion) {
         const int64_t size = std::min(portion, count - begin);
+        block.prefetch_indices_of(run * count + begin, size);
         std::byte* const to = writers.staged.reserve(out + begin * unit, size * unit);
         if (prefetches_) {
           copy_prefetched(copy_at_, offsets, count, begin, size, unit, in, to);
@@ -233,23 +237,30 @@ class ScatterPlan final : public Plan {
       points.prefetch_next(block, out);
       for (int64_t run = 0; run < block.runs; ++run) {
         const std::byte* const from = updates + block.listed + run * block.next_run;
-        set_run({offsets + run * block.count, static_cast<size_t>(block.count)}, step, from, out);
+        const std::span points_of_run(offsets + run * block.count, static_cast<size_t>(block.count));
+        for (int64_t begin = 0; begin < block.count; begin += kIndicesPrefetched) {
+          const int64_t size = std::min(kIndicesPrefetched, block.count - begin);
+          block.prefetch_indices_of(run * block.count + begin, size);
+          set_run(points_of_run, begin, size, step, from + begin * step, out);
+        }
       }
     }
   }
 
-  void set_run(std::span<const int64_t> offsets, int64_t step, const std::byte* from, std::byte* out) const {
-    if (functions_.copy_to != nullptr) {
-      return functions_.copy_to(
-          offsets.data(),
-          {static_cast<int64_t>(offsets.size()), step, work_.slice.unit(), !work_.points.have_rows()}, from,
-          out);
-    }
+  // The points [begin, begin + size) of a run, all of whose offsets are known.
+  void set_run(std::span<const int64_t> offsets, int64_t begin, int64_t size, int64_t step,
+               const std::byte* from, std::byte* out) const {
     const int64_t unit = work_.slice.unit();
-    for (size_t i = 0; i < offsets.size(); ++i, from += step) {
-      if (is_short_run_ && i + kRowsAhead < offsets.size())
-        prefetch_lines(out + offsets[i + kRowsAhead], unit);
-      copy_slice(from, out + offsets[i]);
+    const auto count = static_cast<int64_t>(offsets.size());
+    const int64_t known = std::clamp<int64_t>(count - kRowsAhead - begin, 0, size);
+    const int64_t* const first = offsets.data() + begin;
+    if (functions_.copy_to != nullptr) {
+      const int64_t prefetched = work_.points.have_rows() ? 0 : known;
+      return functions_.copy_to(first, {size, step, unit, prefetched}, from, out);
+    }
+    for (int64_t i = 0; i < size; ++i, from += step) {
+      if (is_short_run_ && i < known) prefetch_lines(out + first[i + kRowsAhead], unit);
+      copy_slice(from, out + first[i]);
     }
   }
 
