@@ -12,6 +12,7 @@
 #include "core/registry.h"
 #include "movement/copy.h"
 #include "movement/indices.h"
+#include "movement/partitioned_points.h"
 #include "movement/points.h"
 #include "movement/prefetched_rows.h"
 #include "movement/rows.h"
@@ -175,12 +176,16 @@ struct Range {
 
 // Copies the input, and then the updates, each thread those of its own steps of a loop whose points never
 // meet, or those that were sorted into a part of the output: so the last of several to one place counts.
+// Elements that fill a large output are partitioned on one thread, too.
 class ScatterPlan final : public Plan {
  public:
   ScatterPlan(std::unique_ptr<Plan> copy, Work work, Range range, std::string description)
       : Plan(std::move(description)), copy_(std::move(copy)), work_(std::move(work)), range_(range) {
     if (work_.slice.is_run()) {
       functions_ = choose_scatter(work_.slice.unit());
+      if (!work_.points.have_rows() && are_partitioned(work_.points.count(), range_.size)) {
+        partitioned_ = choose_scatter_partitioned(work_.slice.unit());
+      }
     }
     is_short_run_ = work_.slice.is_run() && work_.slice.unit() < kLongRow;
   }
@@ -197,8 +202,12 @@ class ScatterPlan final : public Plan {
     auto* const out = static_cast<std::byte*>(outputs[0]);
     const int threads = threads_for(work_.bytes);
     if (work_.points.has_stripes()) return set_stripes(threads, indices, updates, out);
+    const int64_t loop = threads == 1 ? -1 : work_.points.free_loop(threads);
+    if (loop < 0 && partitioned_ != nullptr) {
+      return partitioned_(work_.points, OutputParts(range_.first, range_.size), threads, indices, updates,
+                          out);
+    }
     if (threads == 1) return set(work_.points, indices, updates, out);
-    const int64_t loop = work_.points.free_loop(threads);
     if (loop < 0 && is_sorted(threads)) return set_sorted(threads, indices, updates, out);
     if (loop < 0) return set(work_.points, indices, updates, out);
     parallel_for(threads, threads, [&](int64_t part) {
@@ -272,7 +281,7 @@ class ScatterPlan final : public Plan {
   // Some points for each thread at a time.
   void set_sorted(int threads, const std::byte* indices, const std::byte* updates, std::byte* out) const {
     const Points& points = work_.points;
-    const Parts parts(range_.first, range_.size);
+    const OutputParts parts(range_.first, range_.size);
     const int64_t blocks = points.blocks();
     const int64_t at_once = std::min(divided_up(blocks, threads), kSortedBlocks);
     std::vector<SortedPoints> sorted(static_cast<size_t>(threads));
@@ -313,6 +322,7 @@ class ScatterPlan final : public Plan {
   Work work_;
   Range range_;  // of all offsets
   ScatterFunctions functions_{nullptr, nullptr};
+  ScatterPartitioned partitioned_ = nullptr;
   bool is_short_run_;
 };
 

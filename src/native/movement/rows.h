@@ -22,18 +22,10 @@ inline void copy_strided(const Runs runs, const std::byte* in, std::byte* out) {
   copy_elements<Bits>({runs.count, runs.in_step, runs.out_step}, in, out);
 }
 
-// Bytes from which on a pattern of one byte is filled in by a call: processors have an instruction for it,
-// which reads no line that it fills (1 MiB in 25 us instead of 37, 2026-11-26, one thread of a Xeon).
-constexpr int64_t kFilled = 4 << 10;
-
 // Writes the first `size` bytes of a pattern, which is as often in a chunk as it fits, `period` bytes in all.
 inline void repeat_pattern(const std::byte* pattern, int64_t period, int64_t size, std::byte* out) {
   constexpr int64_t kWide = sizeof(WideChunk);
   const auto chunk = load<WideChunk>(pattern);
-  if (period == kWide && size >= kFilled && std::memcmp(pattern, pattern + 1, kWide - 1) == 0) {
-    std::memset(out, static_cast<int>(*pattern), static_cast<size_t>(size));
-    return;
-  }
   if (period == kWide) {
     for (; size >= 4 * kWide; size -= 4 * kWide, out += 4 * kWide) {
       for (int64_t i = 0; i < 4 * kWide; i += kWide) store(out + i, chunk);
@@ -63,13 +55,23 @@ inline void repeat_run(const Runs runs, const std::byte* in, std::byte* out) {
   }
 }
 
+// Bytes from which on an element of equal bytes is repeated by a call: processors have an instruction for it
+// that reads no line that it fills (1 MiB in 25 us instead of 37, 2026-11-26, one thread of a Xeon).
+constexpr int64_t kFilled = 4 << 10;
+
 template <class Bits>
 inline void repeat_element(const Runs runs, const std::byte* in, std::byte* out) {
   constexpr int64_t kWide = sizeof(WideChunk);
   const auto element = load<Bits>(in);
   Bits pattern[kWide / sizeof(Bits)];
   for (Bits& each : pattern) each = element;
-  repeat_pattern(reinterpret_cast<const std::byte*>(pattern), kWide, runs.count * runs.size, out);
+  const int64_t size = runs.count * runs.size;
+  const auto byte = static_cast<uint8_t>(element);
+  if (size >= kFilled && element == static_cast<Bits>(static_cast<Bits>(~Bits{0}) / 0xff * byte)) {
+    std::memset(out, byte, static_cast<size_t>(size));
+    return;
+  }
+  repeat_pattern(reinterpret_cast<const std::byte*>(pattern), kWide, size, out);
 }
 
 #if defined(ANYDML_VECTORS)
