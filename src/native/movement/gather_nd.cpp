@@ -176,7 +176,8 @@ struct Range {
 
 // Copies the input, and then the updates, each thread those of its own steps of a loop whose points never
 // meet, or those that were sorted into a part of the output: so the last of several to one place counts.
-// Elements that fill a large output are partitioned on one thread, too.
+// Elements that fill a large output are partitioned instead, on one thread, too, and where columns would be
+// gone through in stripes.
 class ScatterPlan final : public Plan {
  public:
   ScatterPlan(std::unique_ptr<Plan> copy, Work work, Range range, std::string description)
@@ -201,12 +202,12 @@ class ScatterPlan final : public Plan {
     const auto* const updates = static_cast<const std::byte*>(inputs[2]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
     const int threads = threads_for(work_.bytes);
-    if (work_.points.has_stripes()) return set_stripes(threads, indices, updates, out);
     const int64_t loop = threads == 1 ? -1 : work_.points.free_loop(threads);
-    if (loop < 0 && partitioned_ != nullptr) {
+    if ((loop < 0 || work_.points.has_stripes()) && partitioned_ != nullptr) {
       return partitioned_(work_.points, OutputParts(range_.first, range_.size), threads, indices, updates,
                           out);
     }
+    if (work_.points.has_stripes()) return set_stripes(threads, indices, updates, out);
     if (threads == 1) return set(work_.points, indices, updates, out);
     if (loop < 0 && is_sorted(threads)) return set_sorted(threads, indices, updates, out);
     if (loop < 0) return set(work_.points, indices, updates, out);
