@@ -119,8 +119,6 @@ class GatherPlan final : public Plan {
     LongRows rows;
   };
 
-  static int64_t portion_of(int64_t unit) { return std::min(kPortion / unit, kIndicesPrefetched); }
-
   int64_t table_bytes() const { return work_.points.has_stripes() ? work_.points.stripe_bytes() : 0; }
 
   void copy_block(const Points& points, int64_t number, int64_t piece, const std::byte* in,
@@ -143,7 +141,8 @@ class GatherPlan final : public Plan {
       const int64_t from = piece * kLongPortion;
       writers.rows.copy(offsets, count, std::min(kLongPortion, unit - from), step, in + from, out + from);
     } else if (is_packed_) {
-      const int64_t portion = portion_of(unit);
+      const int64_t most = block.indices == nullptr ? kIndicesAtOnce : kIndicesPrefetched;
+      const int64_t portion = std::min(kPortion / unit, most);
       for (int64_t begin = 0; begin < count; begin += portion) {
         const int64_t size = std::min(portion, count - begin);
         block.prefetch_indices_of(run * count + begin, size);
@@ -245,11 +244,12 @@ class ScatterPlan final : public Plan {
     for (int64_t number = 0; number < points.blocks() && !is_cancelled(); ++number) {
       const Block block = points.resolve(number, indices, offsets);
       points.prefetch_next(block, out);
+      const int64_t most = block.indices == nullptr ? kIndicesAtOnce : kIndicesPrefetched;
       for (int64_t run = 0; run < block.runs; ++run) {
         const std::byte* const from = updates + block.listed + run * block.next_run;
         const std::span points_of_run(offsets + run * block.count, static_cast<size_t>(block.count));
-        for (int64_t begin = 0; begin < block.count; begin += kIndicesPrefetched) {
-          const int64_t size = std::min(kIndicesPrefetched, block.count - begin);
+        for (int64_t begin = 0; begin < block.count; begin += most) {
+          const int64_t size = std::min(most, block.count - begin);
           block.prefetch_indices_of(run * block.count + begin, size);
           set_run(points_of_run, begin, size, step, from + begin * step, out);
         }

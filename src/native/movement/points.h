@@ -22,6 +22,9 @@
 ANYDML_ISA_BEGIN
 namespace {
 
+// Bytes of indices that are read without a software prefetch.
+constexpr int64_t kCachedIndices = 4 << 20;
+
 // A loop over points, with its steps in bytes.
 struct PointLoop {
   int64_t size;
@@ -243,7 +246,8 @@ class Points {
     outer_steps_ = count() / (inner().size * middle().size);
     width_ = columns_of_stripe();
     prefetches_indices_ = 0 < inner().index && inner().index <= kLine &&
-                          (indices_follow_ || middle().size == 1) && count() * inner().index >= kCachedTable;
+                          (indices_follow_ || middle().size == 1) &&
+                          count() * inner().index >= kCachedIndices;
     const int64_t row = axes_.front().size * axes_.front().in;
     const bool has_rows = axes_.size() == 1 && inner().pointed == 0 && middle().pointed == row;
     next_ = has_rows && 0 < row && row <= kTurnBytes ? row : 0;
