@@ -400,6 +400,25 @@ def test_large_gathers_and_scatters(draw: Callable[[Random, Array], Drawing], sh
         assert_computed(rng, y, compute, any_layout=False)
 
 
+@pytest.mark.parametrize("dtype", ["u1", "i8"])
+def test_scatters_that_fill_a_large_output(dtype: str) -> None:
+    """Elements are stored by parts of the output; of several to one place, in one part or thread or not, the last."""
+    rng = np.random.default_rng(0)
+    x = streamed((STREAMED // np.dtype(dtype).itemsize + 77,), dtype)
+    near, indices = np.split(rng.integers(-x.size, x.size, 1_300_001), [200_000])
+    indices = np.concatenate([near % 5000, indices, near % 5000 - x.size])
+    updates = drawn(rng, indices.shape, x.dtype)
+    y = last_set(x, indices % x.size, updates)
+    assert_computed(rng, y, lambda out: anydml.scatter_elements(x, indices, updates, 0, out=out), any_layout=False)
+
+
+@pytest.mark.parametrize(("dtype", "value"), [("u1", 7), ("u2", 0x707), ("u2", 0x708), ("i4", -1), ("i4", 255)])
+def test_fills_of_equal_bytes(dtype: str, value: int) -> None:
+    y = np.full(70_001, value, dtype)
+    rng = np.random.default_rng(0)
+    assert_computed(rng, y, lambda out: anydml.fill_value_constant(y.shape, value, dtype, out=out), any_layout=False)
+
+
 def streamed(shape: Sequence[int], dtype: Any) -> Array:
     return random_bytes(np.random.default_rng(0), shape, np.dtype(dtype))
 
@@ -498,6 +517,8 @@ for y in (
     anydml.scatter_elements(x.reshape(-1), x.reshape(-1) % 1000, x.T.reshape(-1)),
     anydml.gather_nd(x, x.reshape(-1, 2) % 1000), anydml.scatter_nd(x, x.reshape(-1, 2) % 1000, x.reshape(-1)[::2]),
     anydml.scatter_nd(x, x[:, :1] % 1000, x.T),
+    anydml.scatter_elements(np.zeros(2**24, "u1"), np.tile(x.reshape(-1), 2) % 2**24, np.tile(x.T.astype("u1"), 2)
+      .reshape(-1))[::13],
     anydml.scatter_nd(x.reshape(-1, 8), x.reshape(-1, 1)[:125_000] % 9000, x.T.reshape(-1, 8)),
     *(anydml.cast(each, dtype) for each in (x, floats, floats.astype("f2")) for dtype in ("u1", "i2", "u8", "f8")),
     anydml.fill_value_sequence(1_000_003, 0.5, 0.1, "f2"),

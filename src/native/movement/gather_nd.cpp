@@ -12,6 +12,7 @@
 #include "core/registry.h"
 #include "movement/copy.h"
 #include "movement/indices.h"
+#include "movement/partitioned_points.h"
 #include "movement/points.h"
 #include "movement/prefetched_rows.h"
 #include "movement/rows.h"
@@ -127,21 +128,24 @@ class GatherPlan final : public Plan {
     points.prefetch_next(block, in);
     for (int64_t run = 0; run < block.runs; ++run) {
       std::byte* const to = out + block.listed + run * block.next_run;
-      copy(offsets + run * block.count, block.count, piece, in, to, writers);
+      copy(block, run, offsets + run * block.count, piece, in, to, writers);
     }
   }
 
-  void copy(const int64_t* offsets, int64_t count, int64_t piece, const std::byte* in, std::byte* out,
-            Writers& writers) const {
+  void copy(const Block& block, int64_t run, const int64_t* offsets, int64_t piece, const std::byte* in,
+            std::byte* out, Writers& writers) const {
     const int64_t unit = work_.slice.unit();
     const int64_t step = work_.points.listed_step();
+    const int64_t count = block.count;
     if (is_long_) {
       const int64_t from = piece * kLongPortion;
       writers.rows.copy(offsets, count, std::min(kLongPortion, unit - from), step, in + from, out + from);
     } else if (is_packed_) {
-      const int64_t portion = kPortion / unit;
+      const int64_t most = block.indices == nullptr ? kIndicesAtOnce : kIndicesPrefetched;
+      const int64_t portion = std::min(kPortion / unit, most);
       for (int64_t begin = 0; begin < count; begin += portion) {
         const int64_t size = std::min(portion, count - begin);
+        block.prefetch_indices_of(run * count + begin, size);
         std::byte* const to = writers.staged.reserve(out + begin * unit, size * unit);
         if (prefetches_) {
           copy_prefetched(copy_at_, offsets, count, begin, size, unit, in, to);
@@ -171,12 +175,17 @@ struct Range {
 
 // Copies the input, and then the updates, each thread those of its own steps of a loop whose points never
 // meet, or those that were sorted into a part of the output: so the last of several to one place counts.
+// Elements that fill a large output are partitioned instead, on one thread, too, and where columns would be
+// gone through in stripes.
 class ScatterPlan final : public Plan {
  public:
   ScatterPlan(std::unique_ptr<Plan> copy, Work work, Range range, std::string description)
       : Plan(std::move(description)), copy_(std::move(copy)), work_(std::move(work)), range_(range) {
     if (work_.slice.is_run()) {
       functions_ = choose_scatter(work_.slice.unit());
+      if (!work_.points.have_rows() && are_partitioned(work_.points.count(), range_.size)) {
+        partitioned_ = choose_scatter_partitioned(work_.slice.unit());
+      }
     }
     is_short_run_ = work_.slice.is_run() && work_.slice.unit() < kLongRow;
   }
@@ -192,9 +201,13 @@ class ScatterPlan final : public Plan {
     const auto* const updates = static_cast<const std::byte*>(inputs[2]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
     const int threads = threads_for(work_.bytes);
+    const int64_t loop = threads == 1 ? -1 : work_.points.free_loop(threads);
+    if ((loop < 0 || work_.points.has_stripes()) && partitioned_ != nullptr) {
+      return partitioned_(work_.points, OutputParts(range_.first, range_.size), threads, indices, updates,
+                          out);
+    }
     if (work_.points.has_stripes()) return set_stripes(threads, indices, updates, out);
     if (threads == 1) return set(work_.points, indices, updates, out);
-    const int64_t loop = work_.points.free_loop(threads);
     if (loop < 0 && is_sorted(threads)) return set_sorted(threads, indices, updates, out);
     if (loop < 0) return set(work_.points, indices, updates, out);
     parallel_for(threads, threads, [&](int64_t part) {
@@ -231,25 +244,33 @@ class ScatterPlan final : public Plan {
     for (int64_t number = 0; number < points.blocks() && !is_cancelled(); ++number) {
       const Block block = points.resolve(number, indices, offsets);
       points.prefetch_next(block, out);
+      const int64_t most = block.indices == nullptr ? kIndicesAtOnce : kIndicesPrefetched;
       for (int64_t run = 0; run < block.runs; ++run) {
         const std::byte* const from = updates + block.listed + run * block.next_run;
-        set_run({offsets + run * block.count, static_cast<size_t>(block.count)}, step, from, out);
+        const std::span points_of_run(offsets + run * block.count, static_cast<size_t>(block.count));
+        for (int64_t begin = 0; begin < block.count; begin += most) {
+          const int64_t size = std::min(most, block.count - begin);
+          block.prefetch_indices_of(run * block.count + begin, size);
+          set_run(points_of_run, begin, size, step, from + begin * step, out);
+        }
       }
     }
   }
 
-  void set_run(std::span<const int64_t> offsets, int64_t step, const std::byte* from, std::byte* out) const {
-    if (functions_.copy_to != nullptr) {
-      return functions_.copy_to(
-          offsets.data(),
-          {static_cast<int64_t>(offsets.size()), step, work_.slice.unit(), !work_.points.have_rows()}, from,
-          out);
-    }
+  // The points [begin, begin + size) of a run, all of whose offsets are known.
+  void set_run(std::span<const int64_t> offsets, int64_t begin, int64_t size, int64_t step,
+               const std::byte* from, std::byte* out) const {
     const int64_t unit = work_.slice.unit();
-    for (size_t i = 0; i < offsets.size(); ++i, from += step) {
-      if (is_short_run_ && i + kRowsAhead < offsets.size())
-        prefetch_lines(out + offsets[i + kRowsAhead], unit);
-      copy_slice(from, out + offsets[i]);
+    const auto count = static_cast<int64_t>(offsets.size());
+    const int64_t known = std::clamp<int64_t>(count - kRowsAhead - begin, 0, size);
+    const int64_t* const first = offsets.data() + begin;
+    if (functions_.copy_to != nullptr) {
+      const int64_t prefetched = work_.points.have_rows() ? 0 : known;
+      return functions_.copy_to(first, {size, step, unit, prefetched}, from, out);
+    }
+    for (int64_t i = 0; i < size; ++i, from += step) {
+      if (is_short_run_ && i < known) prefetch_lines(out + first[i + kRowsAhead], unit);
+      copy_slice(from, out + first[i]);
     }
   }
 
@@ -261,7 +282,7 @@ class ScatterPlan final : public Plan {
   // Some points for each thread at a time.
   void set_sorted(int threads, const std::byte* indices, const std::byte* updates, std::byte* out) const {
     const Points& points = work_.points;
-    const Parts parts(range_.first, range_.size);
+    const OutputParts parts(range_.first, range_.size);
     const int64_t blocks = points.blocks();
     const int64_t at_once = std::min(divided_up(blocks, threads), kSortedBlocks);
     std::vector<SortedPoints> sorted(static_cast<size_t>(threads));
@@ -302,6 +323,7 @@ class ScatterPlan final : public Plan {
   Work work_;
   Range range_;  // of all offsets
   ScatterFunctions functions_{nullptr, nullptr};
+  ScatterPartitioned partitioned_ = nullptr;
   bool is_short_run_;
 };
 

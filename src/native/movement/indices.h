@@ -18,9 +18,15 @@
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "simd/unaligned.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 namespace {
+
+// Software prefetch of the indices that are read soon: the hardware's stops where a page ends.
+ANYDML_INLINE void prefetch_indices(const std::byte* from, int64_t size) {
+  for (int64_t i = 0; i < size; i += kLine) prefetch_line(from + kIndicesAhead + i);
+}
 
 // The place that an index of a dimension means, negative ones counted from its end; of one that the dimension
 // does not have some number beyond it.
@@ -108,10 +114,15 @@ bool are_indices(const Loop& indices, int64_t axis, const std::byte* from) {
   const auto lowest = static_cast<Distance>(low);
   const auto most = static_cast<Distance>(static_cast<Distance>(high) - lowest);
   Distance beyond = 0;
+  const bool are_many = loop.size >= kIndicesLookedAt && loop.in == sizeof(T);
   const auto look = [&](int64_t step) {
-    for (int64_t i = 0; i < loop.size; ++i) {
-      const auto distance = static_cast<Distance>(load<Distance>(from + i * step) - lowest);
-      beyond |= static_cast<Distance>(distance > most ? 1 : 0);
+    for (int64_t begin = 0; begin < loop.size; begin += kIndicesPrefetched) {
+      const int64_t end = std::min(begin + kIndicesPrefetched, loop.size);
+      if (are_many) prefetch_indices(from + begin * step, (end - begin) * step);
+      for (int64_t i = begin; i < end; ++i) {
+        const auto distance = static_cast<Distance>(load<Distance>(from + i * step) - lowest);
+        beyond |= static_cast<Distance>(distance > most ? 1 : 0);
+      }
     }
   };
   if (loop.in == sizeof(T)) {

@@ -22,6 +22,9 @@
 ANYDML_ISA_BEGIN
 namespace {
 
+// Bytes of indices that are read without a software prefetch.
+constexpr int64_t kCachedIndices = 4 << 20;
+
 // A loop over points, with its steps in bytes.
 struct PointLoop {
   int64_t size;
@@ -72,6 +75,15 @@ struct Block {
   int64_t listed;
   int64_t next_run;  // from where one is listed to the next
   int64_t pointed;   // where what they point to begins, without their indices
+
+  // Of the indices, which are prefetched while others' points are copied, some at a time: null where they are
+  // few, or do not follow each other.
+  const std::byte* indices = nullptr;
+  int64_t index = 0;
+
+  ANYDML_INLINE void prefetch_indices_of(int64_t first, int64_t points) const {
+    if (indices != nullptr) prefetch_indices(indices + first * index, points * index);
+  }
 };
 
 class Points {
@@ -139,8 +151,9 @@ class Points {
                                offsets + run * count);
       }
     }
-    if (are_listed_as_one_) return {1, runs * count, at.listed, 0, start};
-    return {runs, count, at.listed, middle().listed, start};
+    const std::byte* const ahead = prefetches_indices_ ? indices + at.index : nullptr;
+    if (are_listed_as_one_) return {1, runs * count, at.listed, 0, start, ahead, inner().index};
+    return {runs, count, at.listed, middle().listed, start, ahead, inner().index};
   }
 
   // Loop tiling: where rows of indices point into columns of a table that is larger than a cache, a stripe of
@@ -232,6 +245,9 @@ class Points {
     groups_ = divided_up(middle().size, runs_at_once_);
     outer_steps_ = count() / (inner().size * middle().size);
     width_ = columns_of_stripe();
+    prefetches_indices_ = 0 < inner().index && inner().index <= kLine &&
+                          (indices_follow_ || middle().size == 1) &&
+                          count() * inner().index >= kCachedIndices;
     const int64_t row = axes_.front().size * axes_.front().in;
     const bool has_rows = axes_.size() == 1 && inner().pointed == 0 && middle().pointed == row;
     next_ = has_rows && 0 < row && row <= kTurnBytes ? row : 0;
@@ -268,6 +284,7 @@ class Points {
   int64_t next_ = 0;   // bytes of what a row points into, where they are prefetched
   bool are_listed_as_one_ = false;
   bool indices_follow_ = false;
+  bool prefetches_indices_ = false;
 };
 
 }  // namespace

@@ -55,13 +55,23 @@ inline void repeat_run(const Runs runs, const std::byte* in, std::byte* out) {
   }
 }
 
+// Bytes from which on an element of equal bytes is repeated by a call: processors have an instruction for it
+// that reads no line that it fills (1 MiB in 25 us instead of 37, 2026-11-26, one thread of a Xeon).
+constexpr int64_t kFilled = 4 << 10;
+
 template <class Bits>
 inline void repeat_element(const Runs runs, const std::byte* in, std::byte* out) {
   constexpr int64_t kWide = sizeof(WideChunk);
   const auto element = load<Bits>(in);
   Bits pattern[kWide / sizeof(Bits)];
   for (Bits& each : pattern) each = element;
-  repeat_pattern(reinterpret_cast<const std::byte*>(pattern), kWide, runs.count * runs.size, out);
+  const int64_t size = runs.count * runs.size;
+  const auto byte = static_cast<uint8_t>(element);
+  if (size >= kFilled && element == static_cast<Bits>(static_cast<Bits>(~Bits{0}) / 0xff * byte)) {
+    std::memset(out, byte, static_cast<size_t>(size));
+    return;
+  }
+  repeat_pattern(reinterpret_cast<const std::byte*>(pattern), kWide, size, out);
 }
 
 #if defined(ANYDML_VECTORS)

@@ -22,13 +22,14 @@ ANYDML_INLINE void prefetch_for_store([[maybe_unused]] const std::byte* to) {
 #endif
 }
 
-// A scatter: units that lie at one step go where offsets point to. What is stored to is prefetched where no
-// cache has it yet, as stores leave a processor in their order, and wait for each other's lines.
+// A scatter: units that lie at one step go where offsets point to. What is stored to kRowsAhead later is
+// prefetched where no cache has it yet, as stores leave a processor in their order, and wait for each other's
+// lines: at so many units, whose later offsets are known.
 struct ScatteredRun {
   int64_t count;
   int64_t step;
   int64_t unit;
-  bool prefetches;
+  int64_t prefetched;
 };
 using CopyTo = void (*)(const int64_t* offsets, ScatteredRun run, const std::byte* from, std::byte* to);
 
@@ -37,22 +38,21 @@ template <class T>
 void copy_to(const int64_t* offsets, const ScatteredRun run, const std::byte* from, std::byte* to) {
   constexpr int64_t kSize = sizeof(T);
   int64_t i = 0;
-  if (!run.prefetches && run.step == kSize && run.unit == kSize) {
+  if (run.prefetched == 0 && run.step == kSize && run.unit == kSize) {
 #pragma GCC unroll 8
     for (; i < run.count; ++i) store(to + offsets[i], load<T>(from + i * kSize));
     return;
   }
-  const auto copy = [&](int64_t prefetched, const auto& copy_unit) {
-    for (; i + kRowsAhead < prefetched; ++i, from += run.step) {
+  const auto copy = [&](const auto& copy_unit) {
+    for (; i < run.prefetched; ++i, from += run.step) {
       prefetch_for_store(to + offsets[i + kRowsAhead]);
       copy_unit(to + offsets[i]);
     }
     for (; i < run.count; ++i, from += run.step) copy_unit(to + offsets[i]);
   };
-  const int64_t prefetched = run.prefetches ? run.count : 0;
-  if (run.unit == kSize) return copy(prefetched, [&](std::byte* at) { store(at, load<T>(from)); });
+  if (run.unit == kSize) return copy([&](std::byte* at) { store(at, load<T>(from)); });
   const int64_t unit = run.unit;
-  copy(prefetched, [&](std::byte* at) { copy_ends<T>(at, from, unit); });
+  copy([&](std::byte* at) { copy_ends<T>(at, from, unit); });
 }
 
 // Likewise of points that are sorted.

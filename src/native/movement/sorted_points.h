@@ -28,12 +28,12 @@ constexpr int kSortingThreads = 5;
 constexpr int64_t kSortedTable = 4 << 20;
 
 // The offsets that points may point to, in parts of a power of two of bytes.
-class Parts {
+class OutputParts {
  public:
   static constexpr int64_t kMost = 64;
 
   // At least one offset.
-  Parts(int64_t first, int64_t size) : first_(first) {
+  OutputParts(int64_t first, int64_t size) : first_(first) {
     const auto most = static_cast<uint64_t>(size - 1);
     shift_ = std::max(static_cast<int>(std::bit_width(most / kMost)), kFewestBits);
     count_ = static_cast<int64_t>(most >> shift_) + 1;
@@ -41,6 +41,11 @@ class Parts {
 
   int64_t count() const { return count_; }
   size_t of(int64_t offset) const { return static_cast<size_t>(offset - first_) >> shift_; }
+  int64_t begin(int64_t part) const { return first_ + (part << shift_); }
+  // Of parts of less than 4 GiB.
+  uint32_t within(int64_t offset) const {
+    return static_cast<uint32_t>(static_cast<uint64_t>(offset - first_) & ((uint64_t{1} << shift_) - 1));
+  }
 
  private:
   // Pages, of which few threads share lines.
@@ -67,9 +72,10 @@ class SortedPoints {
   }
 
   // Indices are read once: who changes them meanwhile changes no count.
-  void sort(const Points& points, const Parts& parts, int64_t first, int64_t last, const std::byte* indices) {
+  void sort(const Points& points, const OutputParts& parts, int64_t first, int64_t last,
+            const std::byte* indices) {
     int64_t offsets[kIndicesAtOnce];
-    std::array<int64_t, Parts::kMost> counts{};
+    std::array<int64_t, OutputParts::kMost> counts{};
     const int64_t step = points.listed_step();
     size_t count = 0;
     for (int64_t number = first; number < last; ++number) {
@@ -82,7 +88,7 @@ class SortedPoints {
         }
       }
     }
-    std::array<int64_t, Parts::kMost> next;
+    std::array<int64_t, OutputParts::kMost> next;
     std::exclusive_scan(counts.begin(), counts.end(), next.begin(), int64_t{0});
     std::copy(next.begin(), next.end(), begins_.begin());
     begins_.back() = static_cast<int64_t>(count);
@@ -99,7 +105,7 @@ class SortedPoints {
  private:
   std::unique_ptr<SortedPoint[]> listed_;
   std::unique_ptr<SortedPoint[]> sorted_;
-  std::array<int64_t, Parts::kMost + 1> begins_{};
+  std::array<int64_t, OutputParts::kMost + 1> begins_{};
 };
 
 }  // namespace

@@ -62,6 +62,10 @@ constexpr int64_t kRowsAhead = 32;
 constexpr int64_t kShortRun = 32;
 // Indices that a thread looks at together, before anything is written.
 constexpr int64_t kIndicesLookedAt = 8 << 10;
+// Bytes between the indices that are read and those that are prefetched, and how many indices' lines are
+// prefetched together.
+constexpr int64_t kIndicesAhead = 8 << 10;
+constexpr int64_t kIndicesPrefetched = 256;
 // Elements by an index for each, along another axis than the last: bytes of the columns that are gone through
 // together, so that what their indices point to stays in the second cache, and of those of a line up to which
 // that is done; and what each thread has at least of a row, where threads share columns.
