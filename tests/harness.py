@@ -194,8 +194,8 @@ IN_SINGLES = {
 }
 
 
-ON_GPUS = {"ELEMENT_WISE_ERF"}
-"""Those which GPUs compute so; the others of FLOAT32 are computed in double precision there."""
+ON_GPUS = IN_SINGLES - {"ELEMENT_WISE_EXP"}
+"""Those which GPUs compute so; exponentials of FLOAT32 are computed in double precision there."""
 
 
 def units_of(desc: Any, engine: str = "cpu") -> int:

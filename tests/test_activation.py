@@ -19,7 +19,7 @@ from anydml.core.strided_layout import Array
 from anydml.operators import spec
 from cases import tensor, tensor_of
 from exact import FLOATS
-from harness import ENGINE, IN_SINGLES, engines_of, run
+from harness import ENGINE, GPU, IN_SINGLES, ON_GPUS, engines_of, run
 
 pytestmark = [pytest.mark.gpu, pytest.mark.slow]
 
@@ -130,8 +130,8 @@ def exact(operator: str, x: Array, options: Mapping[str, float]) -> list[Decimal
 
 def most_units(operator: str, dtype: type[np.floating[Any]]) -> Fraction:
     """1 of single precision, which is next to nothing of half."""
-    in_singles = where == "cpu" and f"ACTIVATION_{operator}" in IN_SINGLES and dtype == np.float32
-    return Fraction(1) if in_singles else Fraction(51, 100)
+    names = {"cpu": IN_SINGLES, GPU: ON_GPUS}.get(where, ())
+    return Fraction(1) if f"ACTIVATION_{operator}" in names and dtype == np.float32 else Fraction(51, 100)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

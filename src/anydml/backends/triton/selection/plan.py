@@ -118,7 +118,7 @@ def _top(desc: Any, x: Layout, values: Layout, indices: Layout, device: torch.de
             ),
             {
                 **constants,
-                **{"HAS_GIVEN": len(lengths) > 1, "LINES": at_once, "SIZE": size, "TOP": next_power_of_2(k)},
+                **{"HAS_GIVEN": len(lengths) > 1, "LINES": at_once, "SIZE": size, "TOP": max(next_power_of_2(k), 2)},
                 "INDEX": index,
             },
             num_warps=min(max(at_once * size // (32 * THREAD), 1), 16),
