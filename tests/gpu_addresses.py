@@ -135,6 +135,7 @@ def is_virtual(pointers: Any, mask: Any, size: int, is_store: bool) -> Any:
 
 
 load, store = interpreter.InterpreterBuilder.create_masked_load, interpreter.InterpreterBuilder.create_masked_store
+atomic = interpreter.InterpreterBuilder.create_atomic_rmw
 
 
 def only(mask: Any, pointers: Any, others: Any) -> Any:
@@ -154,6 +155,11 @@ def load_checked(self: Any, pointers: Any, mask: Any, other: Any, *policy: Any) 
 def store_checked(self: Any, pointers: Any, value: Any, mask: Any, policy: Any) -> Any:
     virtual = is_virtual(pointers.data, mask.data, size_of(pointers), True)
     return store(self, pointers, value, only(mask, pointers, virtual), policy)
+
+
+def atomic_checked(self: Any, operation: Any, pointers: Any, value: Any, mask: Any, *policy: Any) -> Any:
+    virtual = is_virtual(pointers.data, mask.data, size_of(pointers), True)
+    return atomic(self, operation, pointers, value, only(mask, pointers, virtual), *policy)
 
 
 def argument(value: Any) -> Any:
@@ -309,6 +315,7 @@ def main() -> int:
     Launch.compile = lambda self, device, types: None  # type: ignore[method-assign]
     interpreter.InterpreterBuilder.create_masked_load = load_checked
     interpreter.InterpreterBuilder.create_masked_store = store_checked
+    interpreter.InterpreterBuilder.create_atomic_rmw = atomic_checked
     interpreter.GridExecutor.__call__ = some_programs
     for name, module in sys.modules.items():
         if name.startswith("fuzzing.drawing.") and hasattr(module, "small_sizes"):

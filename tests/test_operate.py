@@ -65,7 +65,7 @@ def check(case: Case, outputs: Sequence[Any], engine: str = "cpu") -> None:
                 array = array.astype(wanted.dtype)
             elif array.dtype == np.bool_:
                 array = array.view(np.uint8)
-            assert_same(array, wanted, units_of(case.desc) if engine == "cpu" else 0)
+            assert_same(array, wanted, units_of(case.desc, engine))
 
 
 def input_of(x: Any) -> DML_BUFFER_TENSOR_DESC:
