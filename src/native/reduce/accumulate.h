@@ -316,8 +316,8 @@ ANYDML_INLINE void all_lanes_of_lines([[maybe_unused]] S* states) {
 #endif
 }
 
-// Short lines have fewer elements than accumulators, one behind the other; plain ones are one segment.
-enum class LineKind { kShort, kPlain, kSegmented };
+// Short lines have fewer elements than accumulators, one behind the other; long ones are one segment, too.
+enum class LineKind { kShort, kSegments, kLong };
 
 // What the elements of a line come to in each lane. They are dealt out to kVectors vectors of accumulators in
 // turn.
@@ -336,18 +336,18 @@ ANYDML_INLINE auto reduce_line(const typename Op::template State<typename Op::V>
   const int64_t whole = kKind == LineKind::kShort ? 0 : lines.elements / kRow;
   const int64_t rest = lines.elements - whole * kRow;
   // No hardware follows short segments, which are adjacent to those of the next lines.
-  const bool is_short = lines.elements * kSize < tuning::kShortSegmentBytes;
+  const bool is_short = lines.segments > 1 && lines.elements * kSize < tuning::kShortSegmentBytes;
   const int64_t ahead = is_short ? tuning::kPrefetchLines * lines.step : tuning::kTileNear;
-  for (int64_t s = kKind == LineKind::kSegmented ? lines.segments : 1; s > 0; --s) {
+  for (int64_t s = kKind == LineKind::kSegments ? lines.segments : 1; s > 0; --s) {
     const std::byte* from = segment;
     [[maybe_unused]] int64_t settled = 0;
     for (int64_t r = whole; r > 0; --r, from += kRow * kSize) {
       ANYDML_UNROLL(16)
       for (int v = 0; v < kVectors; ++v) {
-        if (kKind == LineKind::kSegmented && v * kLanes * kSize % 64 == 0) {
+        if (kKind == LineKind::kSegments && v * kLanes * kSize % 64 == 0) {
           prefetch_near(from + v * kLanes * kSize + ahead);
         }
-        if (kKind == LineKind::kPlain && v * kLanes * kSize % 64 == 0) {
+        if (kKind == LineKind::kLong && v * kLanes * kSize % 64 == 0) {
           prefetch_line(from + v * kLanes * kSize + kPrefetchDistance);
         }
         join<Op>(states[v], load_elements<Op>(from + v * kLanes * kSize), mask);
@@ -368,7 +368,7 @@ ANYDML_INLINE auto reduce_line(const typename Op::template State<typename Op::V>
         join<Op>(states[v], load_first_elements<Op>(at, rest - v * kLanes, identities), mask);
       }
     }
-    if constexpr (kKind == LineKind::kSegmented) {
+    if constexpr (kKind == LineKind::kSegments) {
       settle_where_away<Op, kVectors>(states);
       segment += lines.segment_step;
     }
@@ -415,16 +415,13 @@ void reduce_lines(const ReduceParameters& parameters, const Strip& strip, const 
   constexpr int kVectors = Op::kRowBytes / static_cast<int>(sizeof(typename Op::V));
   constexpr int kFewVectors = tuning::kShortRowBytes / static_cast<int>(sizeof(typename Op::V));
   constexpr int64_t kNumbers = sizeof(typename Op::V) / sizeof(typename Op::Number);
-  if (lines.segments > 1) {
-    return reduce_lines_by<Op, kFewVectors, LineKind::kSegmented>(parameters, strip, lines);
-  }
-  if (lines.elements < kFewVectors * kNumbers) {
+  if (lines.segments == 1 && lines.elements < kFewVectors * kNumbers) {
     return reduce_lines_by<Op, kFewVectors, LineKind::kShort>(parameters, strip, lines);
   }
-  if (kVectors == kFewVectors || lines.elements < kVectors * kNumbers) {
-    return reduce_lines_by<Op, kFewVectors, LineKind::kPlain>(parameters, strip, lines);
+  if (kVectors == kFewVectors || lines.segments > 1 || lines.elements < kVectors * kNumbers) {
+    return reduce_lines_by<Op, kFewVectors, LineKind::kSegments>(parameters, strip, lines);
   }
-  reduce_lines_by<Op, kVectors, LineKind::kPlain>(parameters, strip, lines);
+  reduce_lines_by<Op, kVectors, LineKind::kLong>(parameters, strip, lines);
 }
 
 template <class Op>

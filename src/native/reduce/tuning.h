@@ -30,7 +30,7 @@ inline constexpr int64_t kTransposedIndexBytes = 160;
 // 32 1.6; the largest of bytes in segments of 8 2.9, of 32 0.85, of 64 1.5; indices of float16 in segments of
 // 32 1.6.
 inline constexpr int64_t kTransposedSegmentBytes = 40;
-inline constexpr int64_t kShuffledRows = 5;
+inline constexpr int64_t kShuffledRows = 7;
 
 // Segments of up to so many bytes are columns of their own, where lines have so many of them.
 inline constexpr int64_t kFoldedBytes = 96;
