@@ -23,6 +23,7 @@
 #include "core/kernel_plan.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 
 ANYDML_ISA_BEGIN
 
@@ -62,11 +63,9 @@ class PlanesConvolution final : public Plan {
     floats = (floats + OutputWriter::kMostSums + kChunk * kPanel + kAligned - 1) / kAligned * kAligned;
     const int64_t tasks = threads == 1 ? 1 : std::min<int64_t>(units, threads * kTasksOfAThread);
     const int64_t workers = std::min<int64_t>(threads, tasks);
-    const std::unique_ptr<float[]> memory(new float[static_cast<size_t>(workers * floats + kAligned)]);
-    const auto address = reinterpret_cast<uintptr_t>(memory.get()) / sizeof(float);
-    float* const aligned = memory.get() + (kAligned - address % kAligned) % kAligned;
+    const Scratch memory(workers * floats * 4);
     parallel_for(tasks, threads, [&](int64_t task, int worker) {
-      Worker some{*this, *weights, inputs, outputs, aligned + worker * floats};
+      Worker some{*this, *weights, inputs, outputs, memory.floats() + worker * floats};
       size_t part = 0;
       for (int64_t i = share_begin(task, tasks, units); i < share_begin(task + 1, tasks, units); ++i) {
         if (is_cancelled()) return;

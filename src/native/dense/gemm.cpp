@@ -22,6 +22,7 @@
 #include "nhwc/fused_activation.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 #include "simd/half.h"
 
 ANYDML_ISA_BEGIN
@@ -89,7 +90,7 @@ class GemmPlan final : public Plan {
     const int64_t size = Sizes(*this, blocks).all();
     const int64_t count = batches_ * blocks.rows * blocks.columns;
     const int64_t workers = std::min<int64_t>(threads, count);
-    const Singles64 memory(workers * size);
+    const Scratch memory(workers * size * 4);
     const int64_t panels = divided_up(p_.columns, kPanel);
     const auto* const c = known_c_.empty() ? static_cast<const std::byte*>(inputs[2])
                                            : reinterpret_cast<const std::byte*>(known_c_.data());
@@ -105,7 +106,7 @@ class GemmPlan final : public Plan {
           static_cast<const std::byte*>(inputs[a]) + at[a],
           known_ == nullptr ? static_cast<const std::byte*>(inputs[1 - a]) + at[1 - a] : nullptr,
           p_.has_c ? c + at[2] : nullptr, static_cast<std::byte*>(outputs[0]) + at[3]};
-      const Workspace work = Sizes(*this, blocks).at(memory.data() + worker * size);
+      const Workspace work = Sizes(*this, blocks).at(memory.floats() + worker * size);
       const FewRows<Item> few(p_, operands, work);
       switch (method_) {
         case Method::kRow:

@@ -17,6 +17,7 @@
 #include "nhwc/tuning.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 #include "simd/transpose.h"
 #include "simd/unaligned.h"
 
@@ -154,17 +155,17 @@ class RelayoutPlan final : public Plan {
 
   void run(const void* const* inputs, void* const* outputs) const override {
     std::vector<const void*> read(inputs, inputs + inputs_);
-    const std::unique_ptr<std::byte[]> input = before_ ? room_for(input_.inner) : nullptr;
-    const std::unique_ptr<std::byte[]> output = after_ ? room_for(output_.inner) : nullptr;
+    const Scratch input(before_ ? bytes_of(input_.inner) : 0);
+    const Scratch output(after_ ? bytes_of(output_.inner) : 0);
     const int64_t images = input_.inner.sizes[0];
     for (int64_t i = 0; i < input_.given.sizes[0]; i += images) {
       const auto* const from = static_cast<const std::byte*>(inputs[0]) + i * input_.given.strides[0];
       std::byte* const to = static_cast<std::byte*>(outputs[0]) + i * output_.given.strides[0];
-      if (before_) before_->run(from, input.get());
-      read[0] = before_ ? input.get() : from;
-      void* written = after_ ? output.get() : to;
+      if (before_) before_->run(from, input.bytes());
+      read[0] = before_ ? input.bytes() : from;
+      void* written = after_ ? output.bytes() : to;
       inner_->run(read.data(), &written);
-      if (after_) after_->run(output.get(), to);
+      if (after_) after_->run(output.bytes(), to);
     }
   }
 
@@ -182,10 +183,7 @@ class RelayoutPlan final : public Plan {
     found.sizes[0] = tensors.inner.sizes[0];
     return found;
   }
-  static std::unique_ptr<std::byte[]> room_for(const Layout& layout) {
-    return std::unique_ptr<std::byte[]>(
-        new std::byte[static_cast<size_t>(layout.sizes[0] * layout.strides[0])]);
-  }
+  static int64_t bytes_of(const Layout& layout) { return layout.sizes[0] * layout.strides[0]; }
 
   std::shared_ptr<const Plan> inner_;
   size_t inputs_;
