@@ -242,7 +242,7 @@ class GemmPlan final : public Plan {
 
   std::array<int64_t, 4> offsets(int64_t batch) const {
     std::array<int64_t, 4> found{};
-    for (size_t d = p_.batch.size(); d-- > 0; batch /= p_.batch[d]) {
+    for (size_t d = p_.batch.size(); d-- > 0 && batch > 0; batch /= p_.batch[d]) {
       for (size_t i = 0; i < found.size(); ++i) found[i] += batch % p_.batch[d] * p_.steps[i][d];
     }
     return found;
