@@ -27,6 +27,7 @@
 #include "core/registry.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 #include "simd/bits_as.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"
@@ -60,8 +61,12 @@ class AttentionPlan final : public Plan {
     const int64_t blocks = divided_up(rows, height);
     const auto workers = static_cast<size_t>(std::min<int64_t>(threads, others * blocks));
     const std::unique_ptr<Workspace[]> spaces(new Workspace[workers]);
+    const int64_t depth = std::min(n_.size, kDepth);
+    const int64_t columns = std::min(n_.value_size, kColumns);
+    const int64_t floats = Workspace::floats(height, depth, columns);
+    const Scratch memory(static_cast<int64_t>(workers) * floats * 4);
     for (size_t i = 0; i < workers; ++i) {
-      spaces[i].reserve(height, std::min(n_.size, kDepth), std::min(n_.value_size, kColumns));
+      spaces[i].place(memory.floats() + static_cast<int64_t>(i) * floats, height, depth, columns);
     }
     parallel_for(others * blocks, threads, [&](int64_t task, int worker) {
       // Blocks of a head follow each other, as its keys and values may be in a cache. Where they see

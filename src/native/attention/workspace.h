@@ -29,25 +29,24 @@ struct Workspace {
   std::array<float, kDepth> row;
   std::array<float, kDepth> key_bias;
   std::array<float, kColumns> value_bias;
-  std::unique_ptr<std::byte[]> room;  // of the four below
-  float* query;                       // a column for each row of a panel, or a row each of few
+  float* query;  // a column for each row of a panel, or a row each of few
   float* keys;
   float* values;
   float* sums;
 
-  void reserve(int64_t height, int64_t depth, int64_t columns) {
-    // Halves are converted some at a time.
-    const int64_t deep = padded(depth, kWidest) + kConvertedAtOnce;
-    const int64_t wide = padded(columns, std::max(kWidest, kPanel));
-    const auto count = static_cast<size_t>((height + kKeys) * (deep + wide));
-    constexpr size_t kLine = 64;
-    size_t bytes = count * sizeof(float) + kLine;
-    room.reset(new std::byte[bytes]);
-    void* aligned = room.get();
-    query = static_cast<float*>(std::align(kLine, count * sizeof(float), aligned, bytes));
-    keys = query + height * deep;
-    values = keys + kKeys * deep;
-    sums = values + kKeys * wide;
+  // Halves are converted some at a time.
+  static int64_t deep(int64_t depth) { return padded(depth, kWidest) + kConvertedAtOnce; }
+  static int64_t wide(int64_t columns) { return padded(columns, std::max(kWidest, kPanel)); }
+  // What those four take.
+  static int64_t floats(int64_t height, int64_t depth, int64_t columns) {
+    return padded((height + kKeys) * (deep(depth) + wide(columns)), 16);
+  }
+
+  void place(float* at, int64_t height, int64_t depth, int64_t columns) {
+    query = at;
+    keys = query + height * deep(depth);
+    values = keys + kKeys * deep(depth);
+    sums = values + kKeys * wide(columns);
   }
 };
 

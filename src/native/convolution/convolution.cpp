@@ -166,6 +166,13 @@ bool is_for_planes(const Request& request) {
   return filter.sizes[1] < kFewChannels || (lanes - results) * kLanesWorthPlanes > lanes;
 }
 
+// Whether channels of their own are faster last, with copies to there and back: where places are few, or
+// windows have so many taps that reading places across lines, as they lie on planes, takes longer than that.
+bool is_faster_by_channel(const Layout& filter, const Layout& out) {
+  const int64_t places = out.sizes[2] * out.sizes[3];
+  return places <= kFewPlaces || (places <= kSomePlaces && filter.sizes[2] * filter.sizes[3] >= kManyTaps);
+}
+
 // Whether planes are worth copies to and from channels last, as each element takes part in many
 // products, and the copies stay near: more readily where few places leave lanes of planes without one, or
 // where results of a transposed convolution, of one tap each, lie apart on planes.
@@ -234,8 +241,9 @@ std::unique_ptr<Plan> make_convolution(const Request& request, std::string& reas
     return make_convolution_of_channels(plane, reason);
   }
   std::string declined;
-  const bool is_small = out.sizes.size() == 4 && out.sizes[2] * out.sizes[3] <= kFewPlaces;
-  const bool is_by_channel = is_small && request.attributes.integer("GroupCount") == in.sizes[1];
+  const bool is_by_channel = out.sizes.size() == 4 &&
+                             request.attributes.integer("GroupCount") == in.sizes[1] &&
+                             is_faster_by_channel(tensor(plane.inputs, 1), out);
   const bool are_last = lies_last(in) && lies_last(out);
   const bool is_last =
       out.sizes.size() == 4 && (lies_last(in) || lies_last(out) || is_by_channel || is_worth_copies(plane));

@@ -23,6 +23,7 @@
 #include "core/kernel_plan.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 
 ANYDML_ISA_BEGIN
 
@@ -62,11 +63,9 @@ class PlanesConvolution final : public Plan {
     floats = (floats + OutputWriter::kMostSums + kChunk * kPanel + kAligned - 1) / kAligned * kAligned;
     const int64_t tasks = threads == 1 ? 1 : std::min<int64_t>(units, threads * kTasksOfAThread);
     const int64_t workers = std::min<int64_t>(threads, tasks);
-    const std::unique_ptr<float[]> memory(new float[static_cast<size_t>(workers * floats + kAligned)]);
-    const auto address = reinterpret_cast<uintptr_t>(memory.get()) / sizeof(float);
-    float* const aligned = memory.get() + (kAligned - address % kAligned) % kAligned;
+    const Scratch memory(workers * floats * 4);
     parallel_for(tasks, threads, [&](int64_t task, int worker) {
-      Worker some{*this, *weights, inputs, outputs, aligned + worker * floats};
+      Worker some{*this, *weights, inputs, outputs, memory.floats() + worker * floats};
       size_t part = 0;
       for (int64_t i = share_begin(task, tasks, units); i < share_begin(task + 1, tasks, units); ++i) {
         if (is_cancelled()) return;
@@ -127,7 +126,7 @@ class PlanesConvolution final : public Plan {
     // Blocks that are whole images, whose planes have their padding: of so many images and groups.
     const PartBlocks* padded_of = nullptr;
     std::array<int64_t, 2> padded = {};
-    std::array<std::vector<RowChains>, 2> chains = {};  // of one row, and of as many as hide their latency
+    std::array<std::vector<RowChains>, 2> chains = {};  // rows alone, and as many as hide their latency
 
     void compute(const ConvolutionPart& part, const PartBlocks& blocks, int64_t unit);
     FilterView view(const ConvolutionPart& part, int64_t group) const {
@@ -301,7 +300,9 @@ inline void PlanesConvolution::Worker::find_chains(const ConvolutionPart& part, 
   }
 }
 
-// Depthwise: of each row the vectors that need no masks in one run. The groups are those up to `end`.
+// Depthwise: of each row the vectors that need no masks in one run. The groups are those up to `end`. Rows
+// that have no others below them with the same taps are computed for several groups at a time: a chain alone
+// would wait for each of its sums.
 template <class Item>
 void PlanesConvolution::Worker::multiply_along_rows([[maybe_unused]] const ConvolutionPart& part,
                                                     [[maybe_unused]] Unit unit,
@@ -312,26 +313,30 @@ void PlanesConvolution::Worker::multiply_along_rows([[maybe_unused]] const Convo
     const auto& [slabs, lines, row] = part.axes;
     FilterView filter = view(part, unit.group);
     RowTile tile{};
-    tile.chain_step = lines.along.stride * lines.along.in_stride;
     tile.tap_steps = {slabs.along.dilation * slabs.along.in_stride,
                       lines.along.dilation * lines.along.in_stride, row.along.dilation * kItem};
     tile.columns = row.along.taps;
     tile.weight_steps = {lines.along.taps * row.along.taps * filter.step, row.along.taps * filter.step,
                          filter.step};
-    tile.result_step = lines.along.out_stride;
     tile.fused = &shape.fused;
     const int64_t vectors = (row.along.places + kColumnLanes - 1) / kColumnLanes;
     const auto& multiply = kMultiplyRows<Item>[row.along.stride - 1];
+    const bool is_packed = filter.first != nullptr;
+    int64_t done = unit.group;  // up to which rows alone are computed
     for (; unit.group < end; ++unit.group) {
       if (is_cancelled()) return;
       filter = view(part, unit.group);
-      if (filter.first == nullptr) {
+      const bool is_alone = unit.group >= done;
+      const bool are_many = is_alone && is_packed && unit.group + kChainsOfRows <= end;
+      const int64_t of_group = are_many ? view(part, unit.group + 1).first - filter.first : 0;
+      if (is_alone) done = unit.group + (are_many ? kChainsOfRows : 1);
+      if (!is_packed) {
         pack_rows(part, unit.group, unit.begin, unit.end - unit.begin, memory);
         filter.first = reinterpret_cast<const std::byte*>(memory);
         filter.result = unit.begin;
       }
       for (int64_t r = unit.begin; r < unit.end; ++r) {
-        tile.bias = filter.biases[r];
+        tile.biases = filter.biases + r;
         tile.weights = filter.of(r);
         for (int64_t v = 0; v < vectors; v += tile.vectors) {
           const bool is_masked = v < part.whole_begin || v >= part.whole_end;
@@ -340,10 +345,22 @@ void PlanesConvolution::Worker::multiply_along_rows([[maybe_unused]] const Convo
           tile.to = unit.out + r * shape.result_out + v * kColumnLanes * kItem;
           tile.lanes = part.lanes_of_vector(v);
           tile.results = lanes_between(0, row.along.places - v * kColumnLanes);
-          for (size_t more = 0; more < chains.size(); ++more) {
-            const std::vector<RowChains>& each = chains[more];
-            if (!each.empty())
-              multiply[more][is_masked ? 1 : 0](tile, each.data(), static_cast<int64_t>(each.size()));
+          const auto each = [&](size_t more) {
+            multiply[more][is_masked ? 1 : 0](tile, chains[more].data(),
+                                              static_cast<int64_t>(chains[more].size()));
+          };
+          if (!chains[1].empty()) {
+            tile.chain_step = lines.along.stride * lines.along.in_stride;
+            tile.result_step = lines.along.out_stride;
+            each(1);
+          }
+          if (is_alone && !chains[0].empty()) {
+            // Of one group all chains are the same.
+            tile.chain_step = are_many ? shape.group_in : 0;
+            tile.result_step = are_many ? shape.results * shape.result_out : 0;
+            tile.chain_weights = of_group;
+            tile.chain_biases = are_many ? shape.results : 0;
+            each(0);
           }
         }
       }

@@ -65,8 +65,8 @@ struct TapLanes {
   }
 };
 
-// Rows of places below each other, whose sums hide each other's latency, in bytes from those of the tile; and
-// the slabs and rows of taps that lie on elements.
+// Rows of places, whose sums hide each other's latency, in bytes from those of the tile: below each other, or
+// the same of groups that follow each other; and the slabs and rows of taps that lie on elements.
 struct RowChains {
   int64_t from;
   int64_t to;
@@ -78,12 +78,14 @@ struct RowChains {
 // Steps are in bytes.
 struct RowTile {
   const std::byte* from;
-  int64_t chain_step;
+  int64_t chain_step;  // from chain to chain
   std::array<int64_t, 3> tap_steps;
   const std::byte* weights;
   std::array<int64_t, 3> weight_steps;
-  int64_t columns;  // taps of a row
-  float bias;
+  int64_t chain_weights;  // where chains have weights of their own
+  int64_t columns;        // taps of a row
+  const float* biases;
+  int64_t chain_biases;
   std::byte* to;
   int64_t result_step;    // from chain to chain
   int64_t vectors;        // that follow each other along the row and have the same lanes
@@ -92,7 +94,7 @@ struct RowTile {
   const Fused* fused;
 };
 
-inline constexpr int64_t kChainsOfRows = 4;
+inline constexpr int64_t kChainsOfRows = 4;  // or of groups
 using MultiplyRows = void (*)(const RowTile&, const RowChains* chains, int64_t count);
 
 #if defined(ANYDML_ISA_AVX512) || defined(ANYDML_ISA_AVX2)
@@ -159,10 +161,12 @@ ANYDML_INLINE void store_where(const LaneMask& mask, std::byte* to, Columns y) {
 }
 
 // y[i][p] = bias + sum over taps t that lie on elements of w[t] * x[i][p * kStride + t], of a vector of
-// places of each chain, and of those that follow it.
-template <class Item, int kStride, int kChains, bool kMasked>
+// places of each chain, and of those that follow it. kApart: each chain has weights and a bias of its own.
+template <class Item, int kStride, bool kApart, bool kMasked>
 ANYDML_NOINLINE void multiply_rows(const RowTile& tile, const RowChains* chains, int64_t count) {
   constexpr auto kItem = static_cast<int64_t>(sizeof(Item));
+  constexpr int kChains = kChainsOfRows;
+  const int64_t apart = tile.chain_weights;
   const auto [slab_step, row_step, column_step] = tile.tap_steps;
   const int64_t weight_step = tile.weight_steps[2];
   const int64_t chain_step = tile.chain_step;
@@ -175,7 +179,7 @@ ANYDML_NOINLINE void multiply_rows(const RowTile& tile, const RowChains* chains,
     for (int64_t vector = 0; vector < vectors; ++vector) {
       Columns sums[kChains];
 #pragma GCC unroll 4
-      for (int i = 0; i < kChains; ++i) sums[i] = tile.bias - Columns{};
+      for (int i = 0; i < kChains; ++i) sums[i] = tile.biases[kApart ? i * tile.chain_biases : 0] - Columns{};
       for (int64_t z = 0; z < chains->slabs; ++z) {
         const std::byte* line = from + z * slab_step;
         const std::byte* weights = tile.weights + chains->weights + z * tile.weight_steps[0];
@@ -184,10 +188,11 @@ ANYDML_NOINLINE void multiply_rows(const RowTile& tile, const RowChains* chains,
           const std::byte* weight = weights;
           const TapLanes* lanes = tile.lanes;
           const auto add = [&] {
-            const Columns w = load<float>(weight) - Columns{};
+            Columns w = load<float>(weight) - Columns{};
 #pragma GCC unroll 4
             for (int i = 0; i < kChains; ++i) {
               const std::byte* const places = at + i * chain_step;
+              if (kApart) w = load<float>(weight + i * apart) - Columns{};
               sums[i] = kMasked ? add_where<Item, kStride>(*lanes, w, places, sums[i])
                                 : multiply_add(w, load_numbers<Item, float, Columns>(places), sums[i]);
             }
@@ -197,7 +202,7 @@ ANYDML_NOINLINE void multiply_rows(const RowTile& tile, const RowChains* chains,
           };
           // Three at a time, as most windows have as many or a few more: a branch less to mispredict.
           int64_t x = 0;
-          for (; kChains > 1 && x + 3 <= columns; x += 3) {
+          for (; x + 3 <= columns; x += 3) {
             add();
             add();
             add();
@@ -217,16 +222,16 @@ ANYDML_NOINLINE void multiply_rows(const RowTile& tile, const RowChains* chains,
   }
 }
 
-// By the stride, less 1, whether there are as many chains as can be, or one, and whether there are masks:
-// where these take no time, they are there.
+// By the stride, less 1, whether chains are rows of one group, and whether there are masks: where these take
+// no time, they are there.
 template <class Item>
 inline constexpr bool kMasks = sizeof(Item) != 4;
 template <class Item>
 inline constexpr MultiplyRows kMultiplyRows[kMostRowStride][2][2]{
-    {{multiply_rows<Item, 1, 1, kMasks<Item>>, multiply_rows<Item, 1, 1, true>},
-     {multiply_rows<Item, 1, kChainsOfRows, kMasks<Item>>, multiply_rows<Item, 1, kChainsOfRows, true>}},
-    {{multiply_rows<Item, 2, 1, true>, multiply_rows<Item, 2, 1, true>},
-     {multiply_rows<Item, 2, kChainsOfRows, true>, multiply_rows<Item, 2, kChainsOfRows, true>}}};
+    {{multiply_rows<Item, 1, true, kMasks<Item>>, multiply_rows<Item, 1, true, true>},
+     {multiply_rows<Item, 1, false, kMasks<Item>>, multiply_rows<Item, 1, false, true>}},
+    {{multiply_rows<Item, 2, true, true>, multiply_rows<Item, 2, true, true>},
+     {multiply_rows<Item, 2, false, true>, multiply_rows<Item, 2, false, true>}}};
 #else
 template <class Item>
 inline constexpr MultiplyRows kMultiplyRows[kMostRowStride][2][2]{};

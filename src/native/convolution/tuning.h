@@ -32,6 +32,9 @@ inline constexpr int64_t kSumsFloats = 64 << 10;
 inline constexpr int64_t kPanelsOfStrip = 8;
 // Places of an image up to which planes of a depthwise convolution take longer than copies to channels last.
 inline constexpr int64_t kFewPlaces = 64;
+// Likewise of windows of so many taps.
+inline constexpr int64_t kSomePlaces = 256;
+inline constexpr int64_t kManyTaps = 25;
 // Weights that are packed at a time, in floats.
 inline constexpr int64_t kPackedFloats = 64 << 10;
 // Results from which on it pays to copy elements for each tap along a row, where this saves panels.

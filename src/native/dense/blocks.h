@@ -52,7 +52,7 @@ class BlockedProduct {
     };
     Block block{part(rows.begin, high, rows.end), part(columns.begin, kBlockColumns, columns.end),
                 part(0, kDepth, p_.depth)};
-    for (bool is_last = false; !is_last && !is_cancelled();) {
+    for (bool is_last = false;;) {
       Block next = block;
       next.depth = part(block.depth.end, kDepth, p_.depth);
       if (next.depth.begin == p_.depth) {
@@ -68,6 +68,7 @@ class BlockedProduct {
       ahead_panel_ = ahead_panels_ = 0;
       if (!is_last && known_ != nullptr) look_ahead(next);
       multiply_block(block);
+      if (is_last || is_cancelled()) return;
       block = next;
     }
   }

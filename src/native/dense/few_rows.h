@@ -34,10 +34,12 @@ class FewRows {
         const Range depth{k, std::min(k + kDepth, p_.depth)};
         float* const sums = k == 0 ? totals : totals + size;
         multiply_where_they_are(block, depth, sums);
+        if (is_stored()) break;
         for (int64_t i = 0; k != 0 && i < size; ++i) totals[i] += sums[i];
       }
       for (int64_t c = 0; c < block.size(); c += kPanel) {
         const Range panel{block.begin + c, std::min(block.begin + c + kPanel, block.end)};
+        if (is_stored() && is_whole(panel.size())) continue;
         finish_tile<Item>(p_, operands_, {0, p_.rows}, panel, totals + c * p_.rows, kPanel);
       }
     }
@@ -57,22 +59,25 @@ class FewRows {
       for (int64_t c = 0; c < columns.size(); c += kPanel) {
         const std::byte* const from = operands_.b + k * p_.b.row + (columns.begin + c) * kItem;
         const int64_t count = std::min(kPanel, columns.size() - c);
+        const int64_t width = width_of(count);
         // What comes next.
-        for (int64_t i = 0; i < tile.depth; ++i) {
+        for (int64_t i = 0; count == kPanel && i < tile.depth; ++i) {
           for (int64_t line = 0; line < kPanel * kItem; line += kLine)
             prefetch_line(from + i * p_.b.row + kPanel * kItem + line);
         }
-        if (kItem == 4 && count == kPanel) {
+        if (kItem == 4 && is_whole(count)) {
           tile.weights = from;
           tile.weights_step = p_.b.row;
         } else {
-          // In rows as wide as a panel, that of the last columns too.
-          if (count < kPanel) std::fill_n(work_.panels, tile.depth * kPanel, 0.0f);
+          // The last columns with those that fill their vectors.
+          if (count < width) std::fill_n(work_.panels, tile.depth * width, 0.0f);
           for (int64_t i = 0; i < tile.depth; ++i)
-            widen_run<Item>(from + i * p_.b.row, work_.panels + i * kPanel, count);
+            widen_run<Item>(from + i * p_.b.row, work_.panels + i * width, count);
           tile.weights = reinterpret_cast<const std::byte*>(work_.panels);
-          tile.weights_step = kPanel * 4;
+          tile.weights_step = width * 4;
         }
+        const bool is_last = k + tile.depth == p_.depth && is_stored() && is_whole(count);
+        tile.results_step = is_last ? p_.y.row / kItem : kPanel;
         for (int64_t t = 0; t < tiles; ++t) {
           const int64_t row = share_begin(t, tiles, p_.rows);
           float* const to = sums + c * p_.rows + row * kPanel;
@@ -80,7 +85,9 @@ class FewRows {
           tile.from = rows.from + row * rows.row_step + (k - depth.begin) * rows.step;
           tile.start = is_first ? kZeros : to;
           tile.start_step = is_first ? 0 : kPanel;
-          kMultiplyTile[1][static_cast<size_t>(share_begin(t + 1, tiles, p_.rows) - row - 1)](tile, to);
+          std::byte* const y = operands_.y + row * p_.y.row + (columns.begin + c) * kItem;
+          const auto high = static_cast<size_t>(share_begin(t + 1, tiles, p_.rows) - row - 1);
+          kMultiplyTile[width > kColumnLanes][high](tile, is_last ? reinterpret_cast<float*>(y) : to);
         }
       }
     }
@@ -138,6 +145,10 @@ class FewRows {
 
  private:
   static constexpr auto kItem = static_cast<int64_t>(sizeof(Item));
+
+  // Whether sums are results, and lie as these do: whole panels are then stored where they belong.
+  bool is_stored() const { return kItem == 4 && p_.is_plain() && p_.y.column == kItem && p_.depth <= kDepth; }
+  static bool is_whole(int64_t columns) { return columns == kPanel || columns == kColumnLanes; }
 
   const Product& p_;
   Operands operands_;

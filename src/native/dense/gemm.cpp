@@ -22,6 +22,7 @@
 #include "nhwc/fused_activation.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 #include "simd/half.h"
 
 ANYDML_ISA_BEGIN
@@ -86,14 +87,15 @@ class GemmPlan final : public Plan {
   void run(const void* const* inputs, void* const* outputs) const override {
     const int threads = threads_for(work_);
     const Blocks blocks = threads == threads_ ? blocks_ : blocks_for(threads);
-    const int64_t size = Sizes(*this, blocks).all();
+    const Sizes sizes(*this, blocks);
+    const int64_t size = sizes.all();
     const int64_t count = batches_ * blocks.rows * blocks.columns;
     const int64_t workers = std::min<int64_t>(threads, count);
-    const Singles64 memory(workers * size);
+    const Scratch memory(workers * size * 4);
     const int64_t panels = divided_up(p_.columns, kPanel);
     const auto* const c = known_c_.empty() ? static_cast<const std::byte*>(inputs[2])
                                            : reinterpret_cast<const std::byte*>(known_c_.data());
-    parallel_for(count, threads, [&](int64_t i, int worker) {
+    const auto multiply = [&](int64_t i, int worker) {
       const int64_t column = i % blocks.columns;
       const int64_t row = i / blocks.columns % blocks.rows;
       const Range rows{share_begin(row, blocks.rows, p_.rows), share_begin(row + 1, blocks.rows, p_.rows)};
@@ -105,7 +107,7 @@ class GemmPlan final : public Plan {
           static_cast<const std::byte*>(inputs[a]) + at[a],
           known_ == nullptr ? static_cast<const std::byte*>(inputs[1 - a]) + at[1 - a] : nullptr,
           p_.has_c ? c + at[2] : nullptr, static_cast<std::byte*>(outputs[0]) + at[3]};
-      const Workspace work = Sizes(*this, blocks).at(memory.data() + worker * size);
+      const Workspace work = sizes.at(memory.floats() + worker * size);
       const FewRows<Item> few(p_, operands, work);
       switch (method_) {
         case Method::kRow:
@@ -117,6 +119,13 @@ class GemmPlan final : public Plan {
         case Method::kBlocks:
           return BlockedProduct<Item>(p_, operands, known_items(), work).multiply(rows, columns);
       }
+    };
+    // Of small products several in a call, which takes as long as one of them.
+    const int64_t calls =
+        std::clamp(work_ / kBytesOfCall, std::min(count, threads * kBlocksOfAThread), count);
+    parallel_for(calls, threads, [&](int64_t call, int worker) {
+      const int64_t end = share_begin(call + 1, calls, count);
+      for (int64_t i = share_begin(call, calls, count); i < end; ++i) multiply(i, worker);
     });
   }
 
@@ -233,7 +242,7 @@ class GemmPlan final : public Plan {
 
   std::array<int64_t, 4> offsets(int64_t batch) const {
     std::array<int64_t, 4> found{};
-    for (size_t d = p_.batch.size(); d-- > 0; batch /= p_.batch[d]) {
+    for (size_t d = p_.batch.size(); d-- > 0 && batch > 0; batch /= p_.batch[d]) {
       for (size_t i = 0; i < found.size(); ++i) found[i] += batch % p_.batch[d] * p_.steps[i][d];
     }
     return found;

@@ -65,6 +65,9 @@ ANYDML_NOINLINE void multiply_row_along(const float* x, const std::byte* b, int6
                                         int64_t columns, float* sums) {
   constexpr int64_t kAtOnce = kRowVectors * kColumnLanes;
   constexpr auto kItem = static_cast<int64_t>(sizeof(Item));
+  // The last columns with some that are there already, whose sums are the same.
+  const int64_t last = columns % kAtOnce == 0 || columns < kAtOnce ? -1 : columns - kAtOnce;
+  float last_sums[kAtOnce];
   for (int64_t k = 0; k < depth; k += kReadDepth) {
     const int64_t deep = std::min(kReadDepth, depth - k);
     const std::byte* const from = b + k * step;
@@ -72,11 +75,16 @@ ANYDML_NOINLINE void multiply_row_along(const float* x, const std::byte* b, int6
     for (; c + kAtOnce <= columns; c += kAtOnce) {
       add_rows<Item, kRowVectors>(x + k, from + c * kItem, step, deep, k == 0, sums + c);
     }
+    if (last >= 0) {
+      add_rows<Item, kRowVectors>(x + k, from + last * kItem, step, deep, k == 0, last_sums);
+      continue;
+    }
     for (; c < columns; c += kColumnLanes) {
       add_rows<Item, 1>(x + k, from + c * kItem, step, deep, k == 0, sums + c,
                         std::min(kColumnLanes, columns - c));
     }
   }
+  if (last >= 0) std::copy(last_sums, last_sums + kAtOnce, sums + last);
 }
 
 using MultiplyRowsAcross = void (*)(const float* x, const std::byte* b, int64_t step, int64_t depth,

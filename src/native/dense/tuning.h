@@ -48,5 +48,8 @@ inline constexpr int64_t kPackedAtOnce = 4;
 // thread.
 inline constexpr int64_t kBlocksOfAThread = 4;
 inline constexpr double kLateBlocks = 0.1;
+// What a call of a loop over blocks moves, or multiplies meanwhile: some microseconds, beside which it takes
+// little to begin it.
+inline constexpr int64_t kBytesOfCall = 64 << 10;
 
 ANYDML_ISA_END

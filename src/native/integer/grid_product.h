@@ -14,6 +14,7 @@
 #include "integer/tuning.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -91,11 +92,7 @@ class GridProduct : public Plan {
   // blocks are computed for several groups one after the other.
   template <class Compute>
   void each_block(const void* const* inputs, void* const* outputs, const Compute& compute) const {
-    const auto bytes = static_cast<size_t>(room_ * threads_);
-    size_t space = bytes + kLine;
-    const auto rooms = std::make_unique_for_overwrite<std::byte[]>(space);
-    void* first = rooms.get();
-    std::align(kLine, bytes, first, space);
+    const Scratch rooms(room_ * threads_);
     const int64_t rows = divided_up(p_.depth.height.places, shape_.rows);
     const int64_t columns = divided_up(p_.depth.width.places, shape_.columns);
     const int64_t results = divided_up(p_.rows, shape_.results);
@@ -126,7 +123,7 @@ class GridProduct : public Plan {
         std::byte* const out = static_cast<std::byte*>(outputs[0]) + index * image.out +
                                block.group * group.out + block.part.first_row * p_.out_height +
                                block.part.begin * p_.out_width;
-        compute(block, out, static_cast<std::byte*>(first) + worker * room_);
+        compute(block, out, rooms.bytes() + worker * room_);
         block.is_again = true;
       }
     });

@@ -17,6 +17,7 @@
 #include "integer/tuning.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -52,13 +53,9 @@ inline TaskShape task_shape(const Problem& problem, int64_t row_unit, int64_t co
 class BlockedProduct : public Plan {
  public:
   void run(const void* const* inputs, void* const* outputs) const override {
-    const auto bytes = static_cast<size_t>(room_ * threads_);
-    size_t space = bytes + kAlignment;
-    const auto rooms = std::make_unique_for_overwrite<std::byte[]>(space);
-    void* first = rooms.get();
-    std::align(kAlignment, bytes, first, space);
+    const Scratch rooms(room_ * threads_);
     parallel_for(calls_, threads_, [&](int64_t call, int worker) {
-      std::byte* const room = static_cast<std::byte*>(first) + worker * room_;
+      std::byte* const room = rooms.bytes() + worker * room_;
       const int64_t end = share_begin(call + 1, calls_, tasks_);
       begin_call();
       for (int64_t task = share_begin(call, calls_, tasks_); task < end; ++task)

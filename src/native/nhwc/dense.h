@@ -33,6 +33,7 @@
 #include "nhwc/windows.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 #include "pointwise/lanes.h"
 #include "simd/unaligned.h"
 
@@ -105,10 +106,10 @@ class DenseConvolution final : public Plan {
     const int threads = threads_for(work());
     const Division division = divided(tasks_of(threads));
     const int64_t workers = std::min<int64_t>(threads, division.tasks());
-    const Singles64 rooms(workers * division.room);
+    const Scratch rooms(workers * division.room * 4);
     parallel_for(division.tasks(), threads, [&](int64_t i, int worker) {
       compute(division, *weights, static_cast<const std::byte*>(inputs[0]),
-              static_cast<std::byte*>(outputs[0]), i, rooms.data() + worker * division.room, added);
+              static_cast<std::byte*>(outputs[0]), i, rooms.floats() + worker * division.room, added);
     });
   }
 

@@ -109,14 +109,14 @@ int64_t images_at_once(const Layout& in, const Layout& out) {
 // The plan of tensors that lie with their channels last, where asked for, and copies from and to those that
 // are given; of some images at a time, where these do not depend on each other.
 std::unique_ptr<Plan> relaid(const Request& request, Factory make, bool input, bool output,
-                             std::string& reason, bool by_images = false) {
+                             std::string& reason, bool is_spread, bool by_images = false) {
   Request laid = request;
   if (by_images) {
     laid.inputs[0].sizes[0] = images_at_once(request.inputs[0], request.outputs[0]);
     laid.outputs[0].sizes[0] = laid.inputs[0].sizes[0];
   }
-  if (input) laid.inputs[0] = channels_last(laid.inputs[0]);
-  if (output) laid.outputs[0] = channels_last(laid.outputs[0]);
+  if (input) laid.inputs[0] = channels_last(laid.inputs[0], is_spread);
+  if (output) laid.outputs[0] = channels_last(laid.outputs[0], is_spread);
   std::shared_ptr<const Plan> inner = make(laid, reason);
   if (inner == nullptr) return nullptr;
   return std::make_unique<RelayoutPlan>(std::move(inner), request.inputs.size(),
@@ -223,9 +223,14 @@ class Convolution : private ConvolutionDesc {
  private:
   template <class V>
   std::unique_ptr<Plan> by_channel(const Sides& sides, const std::string& window) const {
-    const Weighted<V> weighted{
-        groups, taps(0) * taps(1), filter.strides[0], offsets(all(0), all(1)), bias.present, bias_step(),
-        *fused};
+    const Weighted<V> weighted{groups,
+                               spread_step(groups, 4),
+                               taps(0) * taps(1),
+                               filter.strides[0],
+                               offsets(all(0), all(1)),
+                               bias.present,
+                               bias_step(),
+                               *fused};
     return windows(sides, weighted, "depthwise convolution" + window);
   }
 
@@ -269,7 +274,8 @@ std::unique_ptr<Plan> max_pooling_of_channels(const Request& request, std::strin
   const Layout& in = request.inputs[0];
   const Layout& out = request.outputs[0];
   if (!has_channels_last(in) || !has_channels_last(out)) {
-    return relaid(request, max_pooling_of_channels, !has_channels_last(in), !has_channels_last(out), reason);
+    return relaid(request, max_pooling_of_channels, !has_channels_last(in), !has_channels_last(out), reason,
+                  true);
   }
   const Members members = window_members(request.attributes);
   return windows(sides_of(in, out, members), Largest{}, "maxima" + window_of(members.taps));
@@ -281,7 +287,7 @@ std::unique_ptr<Plan> average_pooling_of_channels(const Request& request, std::s
   const Layout& out = request.outputs[0];
   if (!has_channels_last(in) || !has_channels_last(out)) {
     return relaid(request, average_pooling_of_channels, !has_channels_last(in), !has_channels_last(out),
-                  reason);
+                  reason, true);
   }
   const Members members = window_members(request.attributes);
   const Sides sides = sides_of(in, out, members);
@@ -312,7 +318,8 @@ std::unique_ptr<Plan> make_convolution_of_channels(const Request& request, std::
     return nullptr;
   }
   if (!reads_last || !writes_last)
-    return relaid(request, make_convolution_of_channels, !reads_last, !writes_last, reason, true);
+    return relaid(request, make_convolution_of_channels, !reads_last, !writes_last, reason,
+                  convolution.is_depthwise(), true);
   return convolution.plan(reason);
 }
 

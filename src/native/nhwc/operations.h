@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/layout.h"
+#include "dense/singles.h"
 #include "nhwc/fused_activation.h"
 #include "nhwc/windows.h"
 #include "platform/isa.h"
@@ -93,10 +94,11 @@ struct Weighted {
   using Number = float;
   using V = Vector;
   struct Parameters {
-    std::vector<float> weights;  // of each channel, a tap after the other, and the biases behind them
+    Singles64 weights{0};  // of each channel, a tap after the other, and the biases behind them
   };
 
   int64_t channels;
+  int64_t tap_step;  // in floats
   int64_t taps;
   // In bytes: from channel to channel, and of each tap.
   int64_t channel_step;
@@ -108,18 +110,17 @@ struct Weighted {
   bool can_prepare(const void* const* inputs) const {
     return inputs[1] != nullptr && (!has_bias || inputs[2] != nullptr);
   }
-  static int64_t bytes(const Parameters& parameters) {
-    return static_cast<int64_t>(parameters.weights.size() * sizeof(float));
-  }
+  static int64_t bytes(const Parameters& parameters) { return parameters.weights.size() * 4; }
   Parameters parameters(const void* const* inputs) const {
     const auto* const filter = static_cast<const std::byte*>(inputs[1]);
     const auto* const bias = static_cast<const std::byte*>(inputs[2]);
-    Parameters found{std::vector<float>(static_cast<size_t>((taps + 1) * channels))};
+    Parameters found{Singles64((taps + 1) * tap_step)};
     float* to = found.weights.data();
     for (const int64_t offset : tap_offsets) {
-      for (int64_t c = 0; c < channels; ++c) *to++ = load<float>(filter + offset + c * channel_step);
+      for (int64_t c = 0; c < channels; ++c) to[c] = load<float>(filter + offset + c * channel_step);
+      to += tap_step;
     }
-    for (int64_t c = 0; has_bias && c < channels; ++c) *to++ = load<float>(bias + c * bias_step);
+    for (int64_t c = 0; c < channels; ++c) to[c] = has_bias ? load<float>(bias + c * bias_step) : 0.0f;
     return found;
   }
 
@@ -134,7 +135,7 @@ struct Weighted {
 
  private:
   ANYDML_INLINE V weight(const Parameters& parameters, int64_t tap, int64_t c) const {
-    const float* const from = parameters.weights.data() + tap * channels + c;
+    const float* const from = parameters.weights.data() + tap * tap_step + c;
     return load_numbers<float, float, V>(reinterpret_cast<const std::byte*>(from));
   }
 };

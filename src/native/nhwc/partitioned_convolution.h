@@ -23,6 +23,7 @@
 #include "nhwc/windows.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 
 ANYDML_ISA_BEGIN
 
@@ -99,13 +100,13 @@ class PartitionedConvolution final : public Plan {
     }
     if (bytes <= kWeightsOfParts) std::sort(tasks.begin(), tasks.end());
     const auto last = static_cast<int64_t>(tasks.size());
-    const Singles64 rooms(std::min<int64_t>(threads, last) * room);
+    const Scratch rooms(std::min<int64_t>(threads, last) * room * 4);
     parallel_for(last, threads, [&](int64_t i, int worker) {
       const auto [task, number] = tasks[static_cast<size_t>(i)];
       const PartTasks& some = all[number];
       some.part->plan->compute(
           some.division, *some.weights, static_cast<const std::byte*>(inputs[0]) + some.part->input,
-          static_cast<std::byte*>(outputs[0]) + some.part->output, task, rooms.data() + worker * room);
+          static_cast<std::byte*>(outputs[0]) + some.part->output, task, rooms.floats() + worker * room);
     });
   }
 

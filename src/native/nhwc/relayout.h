@@ -14,20 +14,31 @@
 
 #include "core/kernel_plan.h"
 #include "core/layout.h"
+#include "dense/squares.h"
+#include "dense/tile.h"
 #include "nhwc/tuning.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 #include "simd/transpose.h"
 #include "simd/unaligned.h"
 
 ANYDML_ISA_BEGIN
 
-// The same tensor, packed with its channels last.
-inline Layout channels_last(Layout layout) {
+// From place to place of some channels, in elements: an odd number of lines, so that neither vectors cross
+// two nor neighbouring places take each other's place in the first cache.
+inline int64_t spread_step(int64_t channels, int64_t item) {
+  const int64_t of_line = 64 / item;
+  const int64_t lines = (channels + of_line - 1) / of_line;
+  return (lines + 1 - lines % 2) * of_line;
+}
+
+// The same tensor with its channels last, packed or, where there are vectors of them, spread.
+inline Layout channels_last(Layout layout, bool is_spread) {
   const auto& sizes = layout.sizes;
-  int64_t step = size_of(layout.type);
-  layout.strides[1] = step;
-  step *= sizes[1];
+  const int64_t item = size_of(layout.type);
+  layout.strides[1] = item;
+  int64_t step = item * (is_spread ? spread_step(sizes[1], item) : sizes[1]);
   for (size_t d = sizes.size() - 1; d > 1; --d) {
     layout.strides[d] = step;
     step *= sizes[d];
@@ -101,9 +112,16 @@ class LayoutCopy {
 
   // Where what is inner lies side by side before, and what is outer after.
   template <class Bits>
-  static void transpose(const std::byte* from, std::byte* to, const Loop& outer, const Loop& inner) {
+  static void transpose(const std::byte* from, std::byte* to, const Loop outer, const Loop inner) {
     constexpr auto kItem = static_cast<int64_t>(sizeof(Bits));
     int64_t i = 0;
+#if defined(ANYDML_VECTORS) && defined(__GNUC__)
+    if constexpr (kItem == 4) {
+      if (outer.size >= kColumnLanes && inner.size >= Squares<float>::kDeep) {
+        return transpose_singles(from, to, outer, inner);
+      }
+    }
+#endif
 #if defined(__GNUC__)
     using Row = SquareRow<Bits>;
     constexpr int64_t kSide = kSquareBytes / kItem;
@@ -123,6 +141,23 @@ class LayoutCopy {
 #endif
     elements<Bits>(from + i * outer.in, to + i * outer.out, {outer.size - i, outer.in, outer.out}, inner);
   }
+
+#if defined(ANYDML_VECTORS) && defined(__GNUC__)
+  // Vectors of what is outer; the last ones with some that are done.
+  ANYDML_NOINLINE static void transpose_singles(const std::byte* from, std::byte* to, const Loop outer,
+                                                const Loop inner) {
+    constexpr int64_t kDeep = Squares<float>::kDeep;
+    for (int64_t i = 0; i < outer.size; i += kColumnLanes) {
+      i = std::min(i, outer.size - kColumnLanes);
+      for (int64_t k = 0; k < inner.size; k += kDeep) {
+        k = std::min(k, inner.size - kDeep);
+        std::byte* const at = to + i * 4 + k * inner.out;
+        for_each_of_columns<float, 0>(from + i * outer.in + k * 4, outer.in,
+                                      [&](int64_t r, Columns w) { store(at + r * inner.out, w); });
+      }
+    }
+  }
+#endif
 
   int64_t item_;
   Loop batch_;
@@ -154,17 +189,17 @@ class RelayoutPlan final : public Plan {
 
   void run(const void* const* inputs, void* const* outputs) const override {
     std::vector<const void*> read(inputs, inputs + inputs_);
-    const std::unique_ptr<std::byte[]> input = before_ ? room_for(input_.inner) : nullptr;
-    const std::unique_ptr<std::byte[]> output = after_ ? room_for(output_.inner) : nullptr;
+    const Scratch input(before_ ? bytes_of(input_.inner) : 0);
+    const Scratch output(after_ ? bytes_of(output_.inner) : 0);
     const int64_t images = input_.inner.sizes[0];
     for (int64_t i = 0; i < input_.given.sizes[0]; i += images) {
       const auto* const from = static_cast<const std::byte*>(inputs[0]) + i * input_.given.strides[0];
       std::byte* const to = static_cast<std::byte*>(outputs[0]) + i * output_.given.strides[0];
-      if (before_) before_->run(from, input.get());
-      read[0] = before_ ? input.get() : from;
-      void* written = after_ ? output.get() : to;
+      if (before_) before_->run(from, input.bytes());
+      read[0] = before_ ? input.bytes() : from;
+      void* written = after_ ? output.bytes() : to;
       inner_->run(read.data(), &written);
-      if (after_) after_->run(output.get(), to);
+      if (after_) after_->run(output.bytes(), to);
     }
   }
 
@@ -182,10 +217,7 @@ class RelayoutPlan final : public Plan {
     found.sizes[0] = tensors.inner.sizes[0];
     return found;
   }
-  static std::unique_ptr<std::byte[]> room_for(const Layout& layout) {
-    return std::unique_ptr<std::byte[]>(
-        new std::byte[static_cast<size_t>(layout.sizes[0] * layout.strides[0])]);
-  }
+  static int64_t bytes_of(const Layout& layout) { return layout.sizes[0] * layout.strides[0]; }
 
   std::shared_ptr<const Plan> inner_;
   size_t inputs_;

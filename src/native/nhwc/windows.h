@@ -87,6 +87,7 @@ class ChannelWindows final : public Plan {
     const int64_t under = sides_.height.taps * width.size * kStep * kItem;
     const int64_t image = sides_.height.size * width.size * sides_.channels * kItem;
     near_ = std::max<int64_t>(1, (image > kNearImage ? kRowBytes : kWindowBytes) / under) * kStep;
+    if (near_ > kAlone * kLanes) near_ -= near_ % (kAlone * kLanes);
     parts_ = std::clamp<int64_t>((kWindowRows + rows - 1) / rows, 1, std::max<int64_t>(most, 1));
   }
 
@@ -142,6 +143,8 @@ class ChannelWindows final : public Plan {
   // Two vectors of each of four places are as many sums as registers hold.
   static constexpr int kWide = 2;
   static constexpr int kPlaces = 4;
+  // Of one place, as at the border, so many vectors: as many chains as hide what a multiply-add waits for.
+  static constexpr int kAlone = kPrepares ? 4 : kWide;
   static constexpr int64_t kStep = kWide * kLanes;
 
   // Of the output.
@@ -176,6 +179,9 @@ class ChannelWindows final : public Plan {
     void channels(int64_t place, int64_t begin, int64_t end) const {
       const auto taps = plan_.sides_.width.inside(place);
       int64_t c = begin;
+      if constexpr (kCount == 1 && kAlone > kWide) {
+        for (; c + kAlone * kLanes <= end; c += kAlone * kLanes) tile<1, kAlone>(place, taps, c);
+      }
       for (; c + kStep <= end; c += kStep) tile<kCount, kWide>(place, taps, c);
       for (; c + kLanes <= end; c += kLanes) tile<kCount, 1>(place, taps, c);
       // What is left, with some that are done: nothing is read that was written.

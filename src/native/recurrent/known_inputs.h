@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include "dense/singles.h"
 #include "platform/isa.h"
 #include "recurrent/layer.h"
 
@@ -15,7 +16,7 @@ ANYDML_ISA_BEGIN
 struct KnownInputs {
   int64_t chunks = 1;  // that the weights are packed for
   int64_t floats = 0;
-  std::unique_ptr<float[]> memory;
+  std::unique_ptr<const Singles64> memory;
   float* state = nullptr;  // R, packed, of one direction after the other
   float* input = nullptr;  // W
   std::array<std::unique_ptr<std::byte[]>, kMostInputs> copies;

@@ -15,6 +15,7 @@
 #include "core/kernel_plan.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 #include "recurrent/biases.h"
 #include "recurrent/cells.h"
 #include "recurrent/known_inputs.h"
@@ -46,7 +47,7 @@ class RecurrentPlan final : public Plan {
     run.outputs = outputs;
     for (size_t i = 0; i < inputs_; ++i)
       run.inputs[i] = known_ && known_->copies[i] ? known_->copies[i].get() : inputs[i];
-    const std::unique_ptr<float[]> memory = allocate(run);
+    const Scratch memory = allocate(run);
     PhaseTeam team(chunks, multiplications_of_a_step() >= kLongStep);
     parallel_for(chunks, static_cast<int>(chunks), [&](int64_t i) {
       PhaseMember member(team, i);
@@ -70,7 +71,8 @@ class RecurrentPlan final : public Plan {
     known->floats = n_.directions * (weights.state_size() + weights.input_size());
     const std::pair<float**, int64_t> parts[] = {{&known->state, n_.directions * weights.state_size()},
                                                  {&known->input, n_.directions * weights.input_size()}};
-    known->memory = lines_for(parts);
+    known->memory = std::make_unique<const Singles64>(floats_of(parts));
+    set_parts(parts, known->memory->data());
     RecurrentCall run = call_of(known->chunks);
     std::copy_n(inputs, inputs_, run.inputs.begin());
     parallel_for(run.chunks, static_cast<int>(run.chunks), [&](int64_t chunk) {
@@ -142,7 +144,7 @@ class RecurrentPlan final : public Plan {
                                std::max<int64_t>(1, most));
   }
 
-  std::unique_ptr<float[]> allocate(RecurrentCall& run) const {
+  Scratch allocate(RecurrentCall& run) const {
     const int64_t states = run.batch * units_;
     const int64_t rows = run.steps * run.batch;
     const bool has_reset = n_.kind == CellKind::kGru;
@@ -160,7 +162,9 @@ class RecurrentPlan final : public Plan {
         {&run.reset, has_reset ? states : 0},
         {&run.rows, has_rows ? rows * std::min(n_.input, kPackedDepth) : 0},
         {&run.panels, known_ ? 0 : run.chunks * kPackedWeights}};
-    return lines_for(all);
+    Scratch memory(floats_of(all) * 4);
+    set_parts(all, memory.floats());
+    return memory;
   }
 
   UnitRange units_of(int64_t chunk, int64_t chunks) const {

@@ -42,19 +42,25 @@ struct RecurrentCall {
   }
 };
 
-// Memory for parts of so many floats, each of which begins a line of the caches.
-inline std::unique_ptr<float[]> lines_for(std::span<const std::pair<float**, int64_t>> parts) {
-  constexpr int64_t kLine = 16;  // floats
-  int64_t size = kLine;
-  for (const auto& [to, count] : parts) size += (count + kLine - 1) / kLine * kLine;
-  std::unique_ptr<float[]> memory(new float[static_cast<size_t>(size)]);
-  float* at = memory.get();
-  at += (64 - reinterpret_cast<uintptr_t>(at) % 64) % 64 / sizeof(float);
+// The memory of some parts, in floats: each begins a line of the caches.
+inline constexpr int64_t kFloatsOfLine = 16;
+using MemoryParts = std::span<const std::pair<float**, int64_t>>;
+
+inline int64_t whole_lines(int64_t floats) {
+  return (floats + kFloatsOfLine - 1) / kFloatsOfLine * kFloatsOfLine;
+}
+
+inline int64_t floats_of(MemoryParts parts) {
+  int64_t floats = 0;
+  for (const auto& [to, count] : parts) floats += whole_lines(count);
+  return floats;
+}
+
+inline void set_parts(MemoryParts parts, float* at) {
   for (const auto& [to, count] : parts) {
     *to = at;
-    at += (count + kLine - 1) / kLine * kLine;
+    at += whole_lines(count);
   }
-  return memory;
 }
 
 ANYDML_ISA_END
