@@ -63,6 +63,8 @@ run: env ## The example models, results printed
 
 # Each process has tests that follow each other, which share what they make, until it takes some of another's.
 ON_ALL_CORES := -n auto --dist worksteal
+# PyTorch's threads, which are as many again, would spin for each other while all cores are taken.
+test test-quick test-gpu: export OMP_WAIT_POLICY := passive
 test: tools ## All tests
 	$(BIN)/python -m pytest $(ON_ALL_CORES)
 
