@@ -20,17 +20,20 @@ help: ## This list
 
 env: $(VENV)/installed ## The package, built and installed into a virtual environment
 
+# Modules are compiled when they are imported, as most of what comes with packages is never read.
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+
 # What builds the package stays in the environment, so that its folder in build/ is there for the next time, and only
 # what changed is compiled again. Instruction sets that this machine does not use come with what tests need.
 BUILDS_WITH := cmake ninja nanobind numpy scikit-build-core setuptools-scm
-install = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+install = $(PIP_INSTALL) --no-build-isolation \
 	--config-settings build-dir=build/env --config-settings cmake.define.ANYDML_FOR_THIS_MACHINE=$(1) '.[cli]'
 NEED_EVERY_SET := tools test test-quick test-gpu lint format wheel sanitize neon
 FOR_THIS_MACHINE = $(if $(or $(wildcard $(VENV)/every-set),$(filter $(NEED_EVERY_SET),$(MAKECMDGOALS))),OFF,ON)
 $(VENV)/installed: $(SOURCES)
 	@echo "Building anydml in $(VENV), which takes a minute or two ..."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(BUILDS_WITH)
+	$(PIP_INSTALL) $(BUILDS_WITH)
 	$(call install,$(FOR_THIS_MACHINE))
 	@touch $@ $(if $(filter OFF,$(FOR_THIS_MACHINE)),$(VENV)/every-set)
 
@@ -49,17 +52,19 @@ extra = $$($(BIN)/python -c "import tomllib; \
 tools: $(VENV)/every-set $(VENV)/tools ## What tests and lint need beside it
 
 $(VENV)/tools: pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(call extra,dev)
+	$(PIP_INSTALL) $(call extra,dev)
 	@touch $@
 
 run: env ## The example models, results printed
 	@for model in examples/*.json; do echo "# $$model"; $(BIN)/anydml run $$model || exit 1; done
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(call extra,onnx)
+	@$(PIP_INSTALL) $(call extra,onnx)
 	@for model in examples/*.onnx; do echo "# $$model"; \
 		$(BIN)/anydml run $$model --random 0 --dim batch=2 || exit 1; done
 
 # Each process has tests that follow each other, which share what they make, until it takes some of another's.
 ON_ALL_CORES := -n auto --dist worksteal
+# PyTorch's threads, which are as many again, would spin for each other while all cores are taken.
+test test-quick test-gpu: export OMP_WAIT_POLICY := passive
 test: tools ## All tests
 	$(BIN)/python -m pytest $(ON_ALL_CORES)
 
@@ -67,9 +72,9 @@ test-quick: tools ## The tests that take no seconds, cases on the native engine 
 	$(BIN)/python -m pytest $(ON_ALL_CORES) -q -m "not slow" -k "not reference"
 
 test-gpu: tools ## The cases on a GPU, or in Triton's interpreter where there is none
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	$(PIP_INSTALL) $(TORCH)
 	$(BIN)/python -c "import torch; raise SystemExit(not torch.cuda.is_available())" || \
-		{ $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(INTERPRETER) && \
+		{ $(PIP_INSTALL) --no-deps $(INTERPRETER) && \
 		export TRITON_INTERPRET=1; }; \
 		ANYDML_TEST_DEVICE=cuda $(BIN)/python -m pytest $(ON_ALL_CORES) -m gpu $$(grep -l "mark\.gpu" tests/test_*.py)
 
@@ -95,7 +100,7 @@ wheel: $(VENV)/every-set $(VENV)/release $(KERNELS) ## A release's wheels and sd
 
 $(VENV)/release: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(call extra,release)
+	$(PIP_INSTALL) $(call extra,release)
 	@touch $@
 
 bench: env ## What importing, creating and compiling cost
@@ -108,7 +113,7 @@ fuzz: env ## Ten minutes of wrong models, descs, bindings and arrays
 RUNTIME = $(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX) -print-file-name=libstdc++.so)
 sanitize: export PYTHONPATH = $(SANITIZED)
 sanitize: tools ## The cases on native code with address and undefined behaviour sanitizers
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(SANITIZED) \
+	$(PIP_INSTALL) --no-deps --upgrade --target $(SANITIZED) \
 		--config-settings cmake.define.ANYDML_SANITIZE=ON .
 	LD_PRELOAD="$(RUNTIME)" ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -c \
 		"from anydml import _native; assert _native.build_info()['sanitizers'] == 'address,undefined', _native"
@@ -188,7 +193,7 @@ docs: $(VENV)/docs ## The documentation as a site, in build/docs/html
 	@echo "Open $(SITE)/html/index.html"
 
 $(VENV)/docs: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(call extra,docs)
+	$(PIP_INSTALL) $(call extra,docs)
 	@touch $@
 
 test-docs: tools docs ## The site: its links, names and examples, and in Chromium where there is one

@@ -61,7 +61,8 @@ def pytest_collection() -> Iterator[None]:
 @pytest.hookimpl(tryfirst=True)  # before those are left out that `-k` does not name
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tells of how many cases a test is, and finds it by their names. Leaves cases and large tests to other runs, whose
-    shares make up all of them together; and in a GPU's run the tests of other engines, which run without one."""
+    shares make up all of them together; and in a GPU's run the tests of other engines, which run without one. The
+    longest come first, so that no process has one left when all others are done."""
     number, count = map(int, config.getoption("--share").split("/"))
     for group in {id(group): group for item in items if (group := group_of(item)) is not None}.values():
         # One that has few has its first in each.
@@ -77,6 +78,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     large = [item for item in items if item.path.stem.endswith("_large")]
     left = {id(item) for i, item in enumerate(large) if i % count != number}
     items[:] = [item for item in items if id(item) not in left]
+    items.sort(key=lambda item: item.get_closest_marker("longest") is None)
 
 
 def engine_of(item: pytest.Item) -> Any:

@@ -1,7 +1,7 @@
 """Tensors between pages that nobody may read: a kernel that reads or writes outside of one ends the process.
 
-`python tests/guarded.py FIRST STEP` runs every so many of the cases so, `python tests/guarded.py reductions COUNT`
-random reductions. What ran last is printed last.
+`python tests/guarded.py FIRST STEP` runs every so many of the cases so, on every instruction set unless ANYDML_CPU
+names one, `python tests/guarded.py reductions COUNT` random reductions. What ran last is printed last.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import faulthandler
 import mmap
+import os
 import random
 import sys
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from anydml import Device, DMLError, reduce
+from anydml import Device, DMLError, _native, reduce
 from anydml.core.strided_layout import Layout
 from anydml.operators import spec_of
 from cases import Case, all_cases
@@ -54,7 +55,7 @@ class Guarded:
         _C.munmap(self._start, self._size)
 
 
-def run(case: Case, device: Device, at_end: bool) -> None:
+def run(case: Case, device: Device, at_end: bool, instruction_set: str) -> None:
     """A case on tensors whose first and last elements meet the ends of their memory."""
     found = spec_of(case.desc)
     assert found is not None
@@ -72,7 +73,9 @@ def run(case: Case, device: Device, at_end: bool) -> None:
 
     read = [placed(tensor, x) for (_, tensor), x in zip(found.inputs(case.desc), case.inputs, strict=True)]
     written = [placed(tensor, y) for (_, tensor), y in zip(found.outputs(case.desc), case.outputs, strict=True)]
-    device.compile_operator(device.create_operator(case.desc)).dispatch(read, written)
+    operator = device.compile_operator(device.create_operator(case.desc))
+    assert f"({instruction_set})" in operator.explain(), operator.explain()
+    operator.dispatch(read, written)
     del read, written
     for memory in kept:
         memory.free()
@@ -108,11 +111,16 @@ def main(words: Sequence[str]) -> None:
     if words[0] == "reductions":
         return reductions(int(words[1]))
     first, step = map(int, words)
-    device = Device("cpu")
-    for case in all_cases()[first::step]:
-        print(case.id, flush=True)
-        for at_end in (True, False):
-            run(case, device, at_end)
+    # One process for all sets: what cases expect takes as long to compute as all kernels.
+    cases = all_cases()[first::step]
+    device, given = Device("cpu"), os.environ.get("ANYDML_CPU")
+    for instruction_set in [given] if given else _native.build_info()["instruction_sets"]:
+        os.environ["ANYDML_CPU"] = instruction_set
+        for case in cases:
+            print(instruction_set, case.id, flush=True)
+            for at_end in (True, False):
+                run(case, device, at_end, instruction_set)
+        print(f"{len(cases)} cases read nothing around tensors on {instruction_set}")
 
 
 if __name__ == "__main__":

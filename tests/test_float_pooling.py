@@ -17,7 +17,7 @@ from cases import tensor, tensor_of
 from harness import ENGINE, assert_same, run
 from test_properties import property_test
 
-pytestmark = [pytest.mark.gpu, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 MAXIMA = ["float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"]
 
@@ -55,6 +55,7 @@ def pooled(
     return run(ENGINE, desc, [x])
 
 
+@pytest.mark.gpu
 @property_test
 @given(given=windows(), includes=st.booleans(), dtype=st.sampled_from([np.float32, np.float16]))
 def test_averages_are_those_of_pytorch(torch: Any, given: dict[str, Any], includes: bool, dtype: Any) -> None:
@@ -72,6 +73,7 @@ def test_averages_are_those_of_pytorch(torch: Any, given: dict[str, Any], includ
     assert_same(y, expected.astype(dtype))
 
 
+@pytest.mark.gpu
 @property_test
 @given(given=windows(), p=st.integers(1, 5), dtype=st.sampled_from([np.float32, np.float16]))
 def test_norms_are_those_of_pytorch(torch: Any, given: dict[str, Any], p: int, dtype: Any) -> None:
@@ -84,6 +86,7 @@ def test_norms_are_those_of_pytorch(torch: Any, given: dict[str, Any], p: int, d
     np.testing.assert_array_max_ulp(y, expected.astype(dtype))
 
 
+@pytest.mark.gpu
 @property_test
 @given(given=windows(dilated=True), name=st.sampled_from(MAXIMA), index=st.sampled_from([np.uint32, np.uint64]))
 def test_maxima_and_their_indices_are_those_of_pytorch(

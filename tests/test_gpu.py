@@ -87,6 +87,7 @@ def test_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @on_gpu
+@pytest.mark.longest
 def test_all_kernels_compile() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     script = [sys.executable, str(Path(__file__).with_name("gpu_compile.py"))]

@@ -23,6 +23,7 @@ NATIVE = next(case.desc for case in all_cases() if "cpu" in engines_of(case.desc
 LARGE = np.random.default_rng(0).uniform(-1, 1, (64, 40_000)).astype(np.float32)
 
 
+@pytest.mark.longest
 @pytest.mark.parametrize("number", range(1, len(SETS)))
 def test_cases_and_large_arrays(number: int) -> None:
     """Of the sets that are not chosen by themselves, in a process each, as the environment says which is used. Each has

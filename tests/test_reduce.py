@@ -22,7 +22,7 @@ from exact import FLOATS, Float, _near
 from harness import bits, run
 from test_properties import shapes, strides, values
 
-pytestmark = [pytest.mark.gpu, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 property_test = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 INTEGERS = [dtype for dtype in DTYPES.values() if dtype.kind in "iu"]
