@@ -46,6 +46,7 @@ FEW = (
     *(
         ".pointwise.counted",
         ".pooling.general",
+        ".quantizing.blocks",
         ".quantizing.plan",
         ".selection.plan",
         ".regions.gradient",

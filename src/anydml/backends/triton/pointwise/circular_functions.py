@@ -9,8 +9,8 @@ import triton
 import triton.language as tl
 
 from .functions import (
-    ARC_TANGENT,
     TO_WHOLE,
+    arc_tangent_quotient,
     bits_of,
     least,
     polynomial,
@@ -86,7 +86,7 @@ def single_atan(x):
     rough = rough_inverse(a)
     s = tl.where(is_large, tl.fma(tl.fma(0.0 - a, rough, 1.0), rough, rough), a)
     z = s * s
-    p = polynomial(z, ARC_TANGENT)
+    p = arc_tangent_quotient(z)
     # The rounding error of 1 / a, by the slope of the arc tangent, 1 / (1 + z), roughly.
     error = tl.fma(0.0 - a, s, 1.0) * (s * tl.fma(z, -0.5, 1.0))
     cube, cube_low = _cube_of(s, z)

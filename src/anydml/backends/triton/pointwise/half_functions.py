@@ -11,8 +11,8 @@ import triton
 import triton.language as tl
 
 from .functions import (
-    ARC_TANGENT,
     TO_WHOLE,
+    arc_tangent_quotient,
     bits_of,
     half_quotient,
     least,
@@ -228,7 +228,7 @@ def half_asinh(x):
     )  # fmt: skip
     y = tl.where(a < 0.5, near, _log(k, f, 0.0, quotient))
     y = untied(y, a, (258.5, -1))
-    return tl.where(a < float("inf"), with_sign_of(y, x), x)
+    return with_sign_of(tl.where(a < float("inf"), y, a), x)
 
 
 @triton.jit
@@ -275,7 +275,7 @@ def half_atan(x):
     a = least(tl.abs(x), 1073741824.0)
     s = tl.where(a > 1, _quotient(1.0, a), a)
     z = s * s
-    p = polynomial(z, ARC_TANGENT)
+    p = arc_tangent_quotient(z)
     near = tl.fma(s * z, p, s)
     y = tl.where(a > 1, 1.5707963705062866 - near, near)
     return with_sign_of(untied(y, a, (0.0283966064453125, 1, 0.2095947265625, 1, 6.4296875, 1, 9.359375, -1)), x)

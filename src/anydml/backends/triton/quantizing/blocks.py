@@ -57,6 +57,8 @@ def plan(
                 each.append(tensor.Sizes[i] // more * step[i])
     # Elements are numbered in row-major order, in which those of 4 bits lie.
     sizes, *inner = inner_first(folded_loops(pieces, of_pieces)[0], 4)
+    packed = tuple([prod(sizes[:i]) for i in range(len(sizes))])
+    is_flat = inner[0] == inner[3] == packed
     constants: dict[str, Any] = {"HAS_ZERO": bool(zeros), "BITS": bits}
     if is_quantize:
         low, high = limits_of(d.OutputTensor.DataType)
@@ -65,7 +67,13 @@ def plan(
         kernels.quantize_blocks if is_quantize else kernels.dequantize_blocks,
         programs,
         (n, sizes, *divisors(sizes), *inner),
-        {**constants, "LOOPS": len(sizes), "BLOCK": BLOCK, "INDEX": index_type(layouts, 2 * programs * BLOCK)},
+        {
+            **constants,
+            "LOOPS": len(sizes),
+            "IS_FLAT": is_flat,
+            "BLOCK": BLOCK,
+            "INDEX": index_type(layouts, 2 * programs * BLOCK),
+        },
     )
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
