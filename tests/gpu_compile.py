@@ -46,6 +46,7 @@ FEW = (
     *(
         ".pointwise.counted",
         ".pooling.general",
+        ".quantizing.blocks",
         ".quantizing.plan",
         ".selection.plan",
         ".regions.gradient",
@@ -133,6 +134,13 @@ def main() -> None:
     none = dict.fromkeys(("StartPadding", "EndPadding", "OutputPadding"), (0, 0))
     desc = replace(EXAMPLES["CONVOLUTION"][0], **sides, **none, FilterTensor=w, BiasTensor=bias)
     device.compile_operator(device.create_operator(desc))
+    # Planes that have one window.
+    plane, one = (DML_BUFFER_TENSOR_DESC(DataType=x.DataType, Sizes=(2, 3, *sizes)) for sizes in ((5, 7), (1, 1)))
+    ends = {"Strides": (1, 1), "WindowSize": (5, 7), "StartPadding": (0, 0), "EndPadding": (0, 0)}
+    for name in ("MAX_POOLING_GRAD", "AVERAGE_POOLING_GRAD"):
+        read = {"InputTensor": plane, "Dilations": (1, 1)} if name.startswith("MAX") else {"IncludePadding": False}
+        desc = anydml.spec(name).desc(InputGradientTensor=one, OutputGradientTensor=plane, **read, **ends)
+        device.compile_operator(device.create_operator(desc))
     # Rows of bytes and halves, and runs of bytes, as if they were long.
     reduction.FEW_ROWS, reduction.LONG_ROW, movement.LARGE = 1, 1, 0
     for dtype in (torch.uint8, torch.float16):

@@ -14,12 +14,14 @@ from anydml import (
     AxisDirection,
     Device,
     InterpolationMode,
+    QuantizationType,
     RandomGeneratorType,
     ReduceFunction,
     TensorDataType,
     spec,
 )
-from cases import tensor_of
+from cases import tensor, tensor_of
+from cases.quantize import LIMITS, stored
 from gpu_calls import on_gpu
 from harness import GPU, run
 
@@ -34,8 +36,10 @@ SMALL = {
     "pointwise.counted.BLOCK": 16,
     "pointwise.counted.RANDOM": 2,
     "pointwise.counted.TILE": 16,
+    "pooling.general.PLANES": 16,
     "pooling.general.TILE": 16,
     "pooling.general.UNROLLED": 3,
+    "quantizing.blocks.BLOCK": 64,
     "quantizing.plan.BLOCK": 16,
     "quantizing.plan.PROGRAMS": 3,
     "regions.gradient.BLOCK": 2,
@@ -96,16 +100,19 @@ def check(
     }
     tensors |= {key: given(np.empty(*each), is_turned and len(each[0]) > 1) for key, each in outputs.items()}
     desc = spec(name).desc(**tensors, **members)
+    check_desc(desc, [inputs.get(label) for label, _ in spec(name).inputs(desc)], tolerance)
+
+
+def check_desc(desc: Any, arrays: list[np.ndarray | None], tolerance: float) -> None:
     device = Device(GPU)
     assert "calls of PyTorch" not in device.compile_operator(device.create_operator(desc)).explain()
-    arrays = [inputs.get(label) for label, _ in spec(name).inputs(desc)]
     found, wanted = (run(engine, desc, arrays) for engine in (GPU, "reference"))
     for one, other in zip(found, wanted, strict=True):
         if one is other is None:
             continue
         assert one is not None
         assert other is not None
-        np.testing.assert_allclose(one, other, tolerance, tolerance, err_msg=f"{name} {members}")
+        np.testing.assert_allclose(one, other, tolerance, tolerance, err_msg=str(desc))
 
 
 def drawn(*shape: int, dtype: Any = np.float32) -> np.ndarray:
@@ -329,6 +336,7 @@ def test_pooling(dtype: Any, is_turned: bool) -> None:
         ((2, 2), (2, 2), (1, 1), (0, 0), (0, 0), (1, 3, 5, 7)),
         ((4, 3), (1, 2), (1, 1), (1, 1), (3, 2), (1, 2, 4, 6)),
         ((3, 5), (1, 1), (1, 1), (0, 0), (0, 0), (2, 9, 3, 5)),
+        ((3, 7), (2, 1), (1, 1), (0, 0), (1, 0), (2, 5, 3, 7)),
     ):
         places = [
             (size + a + b - (n - 1) * step - 1) // stride + 1
@@ -425,6 +433,41 @@ def test_ranges_and_numbers(dtype: Any, is_turned: bool) -> None:
             outputs = {"OutputTensor": (x.shape, kind), "OutputScaleTensor": ((1, 1, 1), np.float32)}
             outputs["OutputZeroPointTensor"] = ((1, 1, 1), kind)
             check("DYNAMIC_QUANTIZE_LINEAR", {"InputTensor": x}, outputs, is_turned)
+
+
+@on_gpu
+@pytest.mark.parametrize(
+    ("dtype", "kind"), [(np.float16, "INT8"), (np.float32, "UINT8"), (np.float32, "INT4"), (np.float16, "UINT4")]
+)
+def test_numbers_of_blocks(dtype: Any, kind: str, is_turned: bool) -> None:
+    """Of scales and zero points by blocks of their own, one of which is within the other, and of odd numbers."""
+    shape, random = (3, 12, 5), np.random.default_rng(12)
+    low, high = LIMITS[kind]
+    is_packed = kind.endswith("INT4")
+    x = (drawn(*shape) * 40).astype(dtype)
+    x.flat[:3] = np.nan, np.inf, -np.inf
+    codes = random.integers(low, high + 1, shape)
+    for of_scale, of_zero in (
+        ((3, 4, 1), (1, 2, 1)),
+        ((1, 1, 5), (1, 6, 5)),
+        ((3, 12, 5), None),
+        ((1, 1, 1), (3, 12, 5)),
+    ):
+        factors = random.uniform(-2, 2, of_scale).astype(dtype)
+        zeros = [] if of_zero is None else [random.integers(low, high + 1, of_zero)]
+        integers = [tensor(each.shape, kind) if is_packed else given(stored(each, kind), is_turned) for each in zeros]
+        numbers = tensor(shape, kind) if is_packed else given(stored(codes, kind), is_turned)
+        parameters = {
+            "QuantizationType": QuantizationType(1 + len(zeros)),
+            "QuantizationTensors": [given(factors, is_turned), *integers],
+        }
+        others = [factors, *[stored(each, kind) for each in zeros]]
+        for name, one, other, array in (
+            ("QUANTIZE", given(x, is_turned), numbers, x),
+            ("DEQUANTIZE", numbers, given(x, is_turned), stored(codes, kind)),
+        ):
+            desc = spec(name).desc(InputTensor=one, OutputTensor=other, **parameters)
+            check_desc(desc, [array, *others], 0)
 
 
 @on_gpu

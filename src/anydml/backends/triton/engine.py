@@ -35,6 +35,7 @@ KERNELS = {
     **dict.fromkeys(("AVERAGE_POOLING_GRAD", "MAX_POOLING_GRAD"), ".pooling.general"),
     "ADAM_OPTIMIZER": ".pointwise.plan",
     "DYNAMIC_QUANTIZE_LINEAR": ".quantizing.plan",
+    **dict.fromkeys(("QUANTIZE", "DEQUANTIZE"), ".quantizing.blocks"),
     "BATCH_NORMALIZATION": ".normalization.plan",
     **dict.fromkeys(("CONVOLUTION", "CONVOLUTION_ADD_RELU"), ".convolution.plan"),
     "PRODUCT_ATTENTION": ".attention.plan",

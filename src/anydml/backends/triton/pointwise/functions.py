@@ -27,7 +27,11 @@ def power_of_2(moved):
 
 @triton.jit
 def with_sign_of(y, x):
-    return single_of((bits_of(y) & 0x7FFFFFFF) | (bits_of(x) & -0x80000000))
+    """Of a y that is not negative, or has the sign already.
+
+    Without a mask for y, by which LLVM knows a sign that is copied, and copies it between halves: eight instructions.
+    """
+    return single_of(bits_of(y) | (bits_of(x) & -0x80000000))
 
 
 @triton.jit
@@ -43,6 +47,48 @@ def polynomial(x, C: tl.constexpr):
     for i in tl.static_range(3, len(C) + 1):
         y = tl.fma(y, x, C[len(C) - i])
     return y
+
+
+@triton.jit
+def sum_of(larger, smaller):
+    """Dekker's fast two-sum: the sum, and its rounding error."""
+    total = larger + smaller
+    return total, smaller - (total - larger)
+
+
+@triton.jit
+def rough_inverse(x):
+    """Next to 1 / x of an x above 0."""
+    root = tl.rsqrt(x)
+    return root * root
+
+
+@triton.jit
+def root_of(v, v_low):
+    """The square root of a number above 0, and its rounding error."""
+    inverse = tl.rsqrt(v)
+    root = v * inverse
+    return root, (tl.fma(0.0 - root, root, v) + v_low) * (inverse * 0.5)
+
+
+@triton.jit
+def log_parts(x):
+    """x = m * 2^k, m from sqrt(1/2) to sqrt(2): the bits of 2^k less those of 1, k and m - 1."""
+    above = bits_of(x) - 0x3F3504F3
+    places = above & -0x800000
+    return places, (above >> 23).to(tl.float32), single_of(bits_of(x) - places) - 1.0
+
+
+@triton.jit
+def arc_tangent_quotient(z):
+    """(atan a - a) / a^3, z = a^2, for a from 0 to 1."""
+    return polynomial(
+        z,
+        (
+            -0.33333298563957214, 0.1999852955341339, -0.14264015853405, 0.10950880497694016, -0.08399306237697601,
+            0.05788137763738632, -0.031096938997507095, 0.010868623852729797, -0.0017827945994213223,
+        ),
+    )  # fmt: skip
 
 
 @triton.jit

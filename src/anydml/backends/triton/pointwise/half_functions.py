@@ -10,7 +10,18 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .functions import TO_WHOLE, bits_of, half_quotient, least, polynomial, power_of_2, single_of, with_sign_of
+from .functions import (
+    TO_WHOLE,
+    arc_tangent_quotient,
+    bits_of,
+    half_quotient,
+    least,
+    log_parts,
+    polynomial,
+    power_of_2,
+    single_of,
+    with_sign_of,
+)
 
 SELU_BELOW = tl.constexpr(1.7580311298370361)
 SELU_ABOVE = tl.constexpr(1.0506999492645264)
@@ -148,14 +159,6 @@ def half_scaled_tanh(x):
 
 
 @triton.jit
-def _log_parts(s):
-    """s = m * 2^k, m next to 1: the bits of 2^k less those of 1, k and m - 1."""
-    above = bits_of(s) - 0x3F3504F3
-    places = above & -0x800000
-    return places, (above >> 23).to(tl.float32), single_of(bits_of(s) - places) - 1.0
-
-
-@triton.jit
 def _log_quotient(f):
     """(ln(1 + f) - f + f^2 / 2) / f^3"""
     return polynomial(
@@ -177,7 +180,7 @@ def _log(k, f, f_low, quotient):
 
 @triton.jit
 def half_log(x):
-    _, k, f = _log_parts(x)
+    _, k, f = log_parts(x)
     y = untied(_log(k, f, 0.0, _log_quotient(f)), x, (0.005340576171875, -1))
     y = tl.where(x > 0, y, tl.where(x == 0, float("-inf"), float("nan")))
     return tl.where(x == float("inf"), x, y)
@@ -187,7 +190,7 @@ def half_log(x):
 def _log1p(v):
     """ln(1 + v) of v >= 0"""
     s = v + 1.0
-    places, k, f = _log_parts(s)
+    places, k, f = log_parts(s)
     return _log(k, f, (v - (s - 1.0)) * single_of(0x3F800000 - places), _log_quotient(f))
 
 
@@ -214,7 +217,7 @@ def half_asinh(x):
     z = a * a
     p = polynomial(z, (-0.16665880382061005, 0.07484699785709381, -0.042709220200777054, 0.020124532282352448))
     near = tl.fma(a * z, p, a)
-    _, k, f = _log_parts(a + _root(z + 1.0))
+    _, k, f = log_parts(a + _root(z + 1.0))
     # As _log_quotient, with coefficients by which fewer results are next to ties.
     quotient = polynomial(
         f,
@@ -225,7 +228,7 @@ def half_asinh(x):
     )  # fmt: skip
     y = tl.where(a < 0.5, near, _log(k, f, 0.0, quotient))
     y = untied(y, a, (258.5, -1))
-    return tl.where(a < float("inf"), with_sign_of(y, x), x)
+    return with_sign_of(tl.where(a < float("inf"), y, a), x)
 
 
 @triton.jit
@@ -272,13 +275,7 @@ def half_atan(x):
     a = least(tl.abs(x), 1073741824.0)
     s = tl.where(a > 1, _quotient(1.0, a), a)
     z = s * s
-    p = polynomial(
-        z,
-        (
-            -0.33333298563957214, 0.1999852955341339, -0.14264015853405, 0.10950880497694016, -0.08399306237697601,
-            0.05788137763738632, -0.031096938997507095, 0.010868623852729797, -0.0017827945994213223,
-        ),
-    )  # fmt: skip
+    p = arc_tangent_quotient(z)
     near = tl.fma(s * z, p, s)
     y = tl.where(a > 1, 1.5707963705062866 - near, near)
     return with_sign_of(untied(y, a, (0.0283966064453125, 1, 0.2095947265625, 1, 6.4296875, 1, 9.359375, -1)), x)

@@ -18,7 +18,7 @@ from ...torch.lowering import pointwise as calls
 from ...torch.tensors import TYPES
 from ..generated import kernel_of
 from ..launch import WIDE, Launch, Planned, Tensors, too_many
-from . import functions, half_functions, single_functions
+from . import circular_functions, functions, half_functions, single_functions
 from .narrow import CALLED, call_of
 from .trace import NotTraced, Traced, composed, traced
 
@@ -27,7 +27,12 @@ BLOCK = 1024
 
 _FUNCTIONS = {
     "half_quotient": functions.half_quotient,
-    **{name: getattr(half_functions if name.startswith("half") else single_functions, name) for name in CALLED},
+    **{
+        name: function
+        for module in (half_functions, single_functions, circular_functions)
+        for name, function in vars(module).items()
+        if name in CALLED
+    },
 }
 """What bodies call."""
 

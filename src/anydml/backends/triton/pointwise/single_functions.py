@@ -10,43 +10,25 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .functions import TO_WHOLE, bits_of, least, polynomial, power_of_2, single_of, with_sign_of
+from .functions import (
+    TO_WHOLE,
+    bits_of,
+    least,
+    log_parts,
+    polynomial,
+    power_of_2,
+    root_of,
+    rough_inverse,
+    single_of,
+    sum_of,
+    with_sign_of,
+)
 
-HALF_PI = tl.constexpr(1.5707963705062866)
-HALF_PI_LOW = tl.constexpr(-4.371138828673793e-08)
 LN2 = tl.constexpr(0.6931471824645996)
 LN2_LOW = tl.constexpr(-1.9046542121259336e-09)
 
-FAR = tl.constexpr(16384.0)
-"""Angles beyond go by integers: pi in three singles is not enough."""
-
 BEYOND_ROOT = tl.constexpr(1073741824.0)
 """From here on x and sqrt(x^2 + 1) are one."""
-
-INVERSE_HALF_PI = tl.constexpr((0, 0x28BE60DB, 0x9391054A, 0x7F09D5F4, 0x7D4D3770, 0x36D8A566, 0x4F10E410, 0x7F9458EA))
-"""The bits of 2 / pi, of which the first is that of 2^33."""
-
-
-@triton.jit
-def _sum_of(larger, smaller):
-    """Dekker's fast two-sum: the sum, and its rounding error."""
-    total = larger + smaller
-    return total, smaller - (total - larger)
-
-
-@triton.jit
-def _inverse(x):
-    """Next to 1 / x of an x above 0."""
-    root = tl.rsqrt(x)
-    return root * root
-
-
-@triton.jit
-def _root_of(v, v_low):
-    """The square root of a number above 0, and its rounding error."""
-    inverse = tl.rsqrt(v)
-    root = v * inverse
-    return root, (tl.fma(0.0 - root, root, v) + v_low) * (inverse * 0.5)
 
 
 @triton.jit
@@ -82,8 +64,8 @@ def _scale(n, MORE: tl.constexpr):
 @triton.jit
 def _inverse_of_sum(larger, smaller, low):
     """1 / (larger + smaller + low), with a step of Newton's."""
-    high, rest = _sum_of(larger, smaller)
-    rough = _inverse(high)
+    high, rest = sum_of(larger, smaller)
+    rough = rough_inverse(high)
     left = tl.fma(0.0 - (rest + low), rough, tl.fma(0.0 - high, rough, 1.0))
     return tl.fma(rough, left, rough)
 
@@ -122,8 +104,8 @@ def single_swish(x):
     scale = _scale(n, -64)
     y = tl.fma(scale, part, scale)
     y_low = tl.fma(scale, part, scale - y)
-    high, low = _sum_of(tl.maximum(y, 5.421010862427522e-20), tl.minimum(y, 5.421010862427522e-20))
-    rough = _inverse(high)
+    high, low = sum_of(tl.maximum(y, 5.421010862427522e-20), tl.minimum(y, 5.421010862427522e-20))
+    rough = rough_inverse(high)
     quotient = v * rough
     more = tl.fma(quotient, low + y_low, tl.fma(quotient, high, 0.0 - v))
     found = with_sign_of(tl.fma(0.0 - more, rough, quotient) * 5.421010862427522e-20, v)
@@ -156,8 +138,8 @@ def single_scaled_tanh(x, BETA: tl.constexpr):
 def single_softsign(x):
     """a / (1 + a), with a step of Newton's; beyond 2^100 it is 1."""
     a = least(tl.abs(x), 1.2676506002282294e30)
-    high, low = _sum_of(tl.maximum(a, 1.0), tl.minimum(a, 1.0))
-    rough = _inverse(high)
+    high, low = sum_of(tl.maximum(a, 1.0), tl.minimum(a, 1.0))
+    rough = rough_inverse(high)
     quotient = a * rough
     left = tl.fma(0.0 - quotient, low, tl.fma(0.0 - quotient, high, a))
     return with_sign_of(tl.fma(left, rough, quotient), x)
@@ -190,31 +172,23 @@ def single_softplus(x):
     f = tl.where(is_large, tl.fma(y, 0.5, -0.5), y)
     # The rounding error of y is scaled by the logarithm's slope, roughly.
     rest = _log1p_rest(f, tl.fma(y_low * y, -0.5, y_low))
-    whole, whole_low = _sum_of(tl.where(is_large, LN2, 0.0), tl.maximum(x, 0.0))
-    total, low = _sum_of(whole, f)
+    whole, whole_low = sum_of(tl.where(is_large, LN2, 0.0), tl.maximum(x, 0.0))
+    total, low = sum_of(whole, f)
     found = total + (tl.where(is_large, whole_low + LN2_LOW, whole_low) + (low + rest))
     return tl.where(x > 32, x, found)
 
 
 @triton.jit
-def _parts(x):
-    """x = m * 2^k, m from sqrt(1/2) to sqrt(2): the bits of 2^k less those of 1, k and m - 1."""
-    above = bits_of(x) - 0x3F3504F3
-    places = above & -0x800000
-    return places, (above >> 23).to(tl.float32), single_of(bits_of(x) - places) - 1.0
-
-
-@triton.jit
 def _log_of_parts(k, f, f_low):
     """k * ln 2 + ln(1 + f + f_low)"""
-    total, rest = _sum_of(k * 0.693145751953125, f)
+    total, rest = sum_of(k * 0.693145751953125, f)
     return total + _log1p_rest(f, tl.fma(k, 1.428606765330187e-06, rest + f_low))
 
 
 @triton.jit
 def _log_of_sum(high, low, more):
     """ln(high + low) + more * ln 2 of numbers from 1 to 2^127."""
-    places, k, f = _parts(high)
+    places, k, f = log_parts(high)
     f_low = low * single_of(0x3F800000 - places)
     # By the logarithm's slope, 1 / (1 + f) = 1 - f + 0.8 * f^2, roughly.
     slope = f * tl.fma(f, 0.8, -1.0)
@@ -224,7 +198,7 @@ def _log_of_sum(high, low, more):
 @triton.jit
 def single_log(x):
     is_small = x < 1.1754943508222875e-38
-    _, k, f = _parts(tl.where(is_small, x * 8388608.0, x))
+    _, k, f = log_parts(tl.where(is_small, x * 8388608.0, x))
     y = _log_of_parts(tl.where(is_small, k - 23.0, k), f, 0.0)
     y = tl.where(x > 0, y, tl.where(x == 0, float("-inf"), float("nan")))
     return tl.where(x == float("inf"), x, y)
@@ -236,7 +210,7 @@ def _quarter_exponential(a):
     n, part, part_low = _exponential(least(a, 89.6))
     scale = _scale(n, -2)
     high = tl.fma(scale, part, scale)
-    rough = _inverse(high)
+    rough = rough_inverse(high)
     inverse = tl.fma(rough, tl.fma(0.0 - high, rough, 1.0), rough)
     return high, tl.fma(scale, part_low, tl.fma(scale, part, scale - high)), inverse
 
@@ -271,8 +245,8 @@ def single_asinh(x):
     is_beyond = a >= BEYOND_ROOT
     b = tl.where(is_beyond, BEYOND_ROOT, a)
     square = tl.fma(b, b, 1.0)
-    root, root_low = _root_of(square, tl.fma(b, b, 1.0 - square))
-    high, low = _sum_of(root, b)
+    root, root_low = root_of(square, tl.fma(b, b, 1.0 - square))
+    high, low = sum_of(root, b)
     low = tl.where(is_beyond, 0.0, low + root_low)
     y = _log_of_sum(tl.where(is_beyond, a * 0.5, high), low, tl.where(is_beyond, 2.0, 0.0))
     return tl.where(a < float("inf"), with_sign_of(tl.where(a < 0.5, near, y), x), x)
@@ -284,8 +258,8 @@ def single_acosh(x):
     is_beyond = x >= BEYOND_ROOT
     u = tl.where(is_beyond, BEYOND_ROOT, x) - 1.0
     square = tl.fma(u, u, u + u)
-    root, root_low = _root_of(square, tl.fma(u, u, (u + u) - square))
-    high, low = _sum_of(x, root)
+    root, root_low = root_of(square, tl.fma(u, u, (u + u) - square))
+    high, low = sum_of(x, root)
     low = tl.where(is_beyond, 0.0, low + root_low)
     y = _log_of_sum(tl.where(is_beyond, x * 0.5, high), low, tl.where(is_beyond, 2.0, 0.0))
     y = tl.where((x > 1) & (x < float("inf")), y, tl.where(x == float("inf"), x, float("nan")))
@@ -307,180 +281,12 @@ def single_atanh(x):
     near = tl.fma(a * z, p, a)
     bottom = 1.0 - a
     top = 1.0 + a
-    inverse = _inverse(bottom)
+    inverse = rough_inverse(bottom)
     quotient = top * inverse
     left = tl.fma(0.0 - quotient, bottom, top) + (a - (top - 1.0))
     y = tl.where(a < 0.5, near, _log_of_sum(quotient, left * inverse, 0.0) * 0.5)
     y = tl.where(a < 1, y, tl.where(a == 1, float("inf"), float("nan")))
     return with_sign_of(y, x)
-
-
-@triton.jit
-def _cube_of(r, square):
-    """r^3, and what rounding leaves of it, which counts where a polynomial has more than a tenth of the result."""
-    cube = r * square
-    return cube, tl.fma(r, tl.fma(r, r, 0.0 - square), tl.fma(r, square, 0.0 - cube))
-
-
-@triton.jit
-def _minus(high, low, u, rest):
-    """high + low - (u + rest), |high| > |u|, or 0"""
-    difference = high - u
-    return difference + (((high - difference) - u) + (low - rest))
-
-
-@triton.jit
-def _arc_sine(a):
-    """asin s = s + rest: where a is large, s = sqrt((1 - a) / 2), and asin a = pi/2 - 2 * asin s."""
-    is_large = a > 0.5
-    # What is added changes 0 alone.
-    z = tl.where(is_large, tl.fma(a, -0.5, 0.5) + 8.673617379884035e-19, a * a)
-    root, root_low = _root_of(z, 0.0)
-    s = tl.where(is_large, root, a)
-    p = polynomial(
-        z, (0.16666752099990845, 0.074953094124794, 0.04546914994716644, 0.024184778332710266, 0.042158305644989014)
-    )
-    return is_large, s, tl.fma(s * z, p, tl.where(is_large, root_low, 0.0))
-
-
-@triton.jit
-def single_asin(x):
-    is_large, s, rest = _arc_sine(tl.abs(x))
-    large = _minus(HALF_PI, HALF_PI_LOW, s + s, rest + rest)
-    return with_sign_of(tl.where(is_large, large, s + rest), x)
-
-
-@triton.jit
-def single_acos(x):
-    """pi/2 - asin x; where x is large, 2 * asin s, or pi less that."""
-    is_large, s, rest = _arc_sine(tl.abs(x))
-    is_below = x < 0
-    factor = tl.where(is_large, tl.where(is_below, 2.0, -2.0), tl.where(is_below, -1.0, 1.0))
-    high = tl.where(is_large, tl.where(is_below, 2 * HALF_PI, 0.0), HALF_PI)
-    low = tl.where(is_large, tl.where(is_below, 2 * HALF_PI_LOW, 0.0), HALF_PI_LOW)
-    return tl.where(x == 1, 0.0, _minus(high, low, s * factor, rest * factor))
-
-
-@triton.jit
-def single_atan(x):
-    """a + a^3 * p(a^2) for a to 1, and beyond pi/2 - atan(1 / a)"""
-    # An infinity counts as a number so large that 1 / a is next to nothing.
-    a = least(tl.abs(x), 1.152921504606847e18)
-    is_large = a > 1
-    rough = _inverse(a)
-    s = tl.where(is_large, tl.fma(tl.fma(0.0 - a, rough, 1.0), rough, rough), a)
-    z = s * s
-    p = polynomial(
-        z,
-        (
-            -0.33333298563957214, 0.1999852955341339, -0.14264015853405, 0.10950880497694016, -0.08399306237697601,
-            0.05788137763738632, -0.031096938997507095, 0.010868623852729797, -0.0017827945994213223,
-        ),
-    )  # fmt: skip
-    # The rounding error of 1 / a, by the slope of the arc tangent, 1 / (1 + z), roughly.
-    error = tl.fma(0.0 - a, s, 1.0) * (s * tl.fma(z, -0.5, 1.0))
-    cube, cube_low = _cube_of(s, z)
-    rest = tl.fma(cube, p, tl.fma(cube_low, p, tl.where(is_large, error, 0.0)))
-    return with_sign_of(tl.where(is_large, _minus(HALF_PI, HALF_PI_LOW, s, rest), s + rest), x)
-
-
-@triton.jit
-def _reduced_far(x):
-    """The reduction of Payne and Hanek: the mantissa times the bits of 2 / pi that count, as an integer."""
-    bits = bits_of(x)
-    mantissa = ((bits << 8) | -0x80000000).to(tl.uint32, bitcast=True).to(tl.uint64)
-    places = ((bits >> 23) & 0xFF) - 126
-    first = places >> 5
-    high = tl.full(x.shape, 0, tl.uint64)
-    middle, low, least_word = high, high, high
-    for i in tl.static_range(0, 5):
-        is_here = first == i
-        high = tl.where(is_here, INVERSE_HALF_PI[i], high)
-        middle = tl.where(is_here, INVERSE_HALF_PI[i + 1], middle)
-        low = tl.where(is_here, INVERSE_HALF_PI[i + 2], low)
-        least_word = tl.where(is_here, INVERSE_HALF_PI[i + 3], least_word)
-    shift = (places & 31).to(tl.uint64)
-    high = (((high << 32) | middle) << shift) >> 32
-    middle = (((middle << 32) | low) << shift) >> 32 & 0xFFFFFFFF
-    low = (((low << 32) | least_word) << shift) >> 32 & 0xFFFFFFFF
-    product = mantissa * middle + ((mantissa * low) >> 32) + ((mantissa * high) << 32)
-    # The whole part is rounded to the nearest; what is left is times 2^-62.
-    whole = (product + (1 << 61)) >> 62
-    left = (product - (whole << 62)).to(tl.int64, bitcast=True).to(tl.float64) * 3.4061215800865545e-19
-    r = left.to(tl.float32)
-    low_part = (left - r.to(tl.float64)).to(tl.float32)
-    n = whole.to(tl.int32)
-    is_below = x < 0
-    r = tl.where(tl.abs(x) < float("inf"), tl.where(is_below, 0.0 - r, r), float("nan"))
-    return tl.where(is_below, 0 - n, n), r, tl.where(is_below, 0.0 - low_part, low_part)
-
-
-@triton.jit
-def _reduced(x):
-    """x = n * pi/2 + r + low, |r| <= pi/4, by the reduction of Cody and Waite: n's last bits, r and low. Where x is 0,
-    r has its sign, and low is -0, which changes no zero."""
-    moved = tl.fma(x, 0.6366197466850281, TO_WHOLE)
-    n = moved - TO_WHOLE
-    most = tl.fma(n, -1.570796251296997, x)
-    r = tl.fma(n, -7.549533620476723e-08, most)
-    left = 0.0 - tl.fma(n, 7.549533620476723e-08, r - most)
-    low = tl.fma(n, -2.5633440682570896e-12, left)
-    n = bits_of(moved)
-    if tl.max(tl.abs(x)) > FAR:
-        is_far = tl.abs(x) > FAR
-        n_far, r_far, low_far = _reduced_far(x)
-        n = tl.where(is_far, n_far, n)
-        r = tl.where(is_far, r_far, r)
-        low = tl.where(is_far, low_far, low)
-    return n, r, low
-
-
-@triton.jit
-def _sine_of_turned(x, TURNS: tl.constexpr):
-    """sin(x + TURNS * pi/2): sin(r + low) = r - (r^3 * p(r^2) - low), and cos(r + low) = 1 - r^2 / 2 + r^4 * q(r^2)
-    - r * low"""
-    n, r, low = _reduced(x)
-    z = r * r
-    p = polynomial(z, (0.16666655242443085, -0.008332189172506332, 0.00019518291810527444))
-    sine = r - tl.fma(r * z, p, 0.0 - low)
-    q = polynomial(z, (0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05))
-    high = tl.fma(z, -0.5, 1.0)
-    rest = tl.fma(0.0 - r, low, tl.fma(z, -0.5, 1.0 - high))
-    cosine = high + tl.fma(z * z, q, rest)
-    n = n + TURNS
-    return single_of(bits_of(tl.where((n & 1) != 0, cosine, sine)) ^ ((n & 2) << 30))
-
-
-@triton.jit
-def single_sin(x):
-    return tl.where(x == 0, x, _sine_of_turned(x, 0))
-
-
-@triton.jit
-def single_cos(x):
-    return _sine_of_turned(x, 1)
-
-
-@triton.jit
-def single_tan(x):
-    """tan(r + low) = r + r^3 * p(r^2) + low * (1 + 1.5 * r^2), roughly; or -1 by that, behind odd multiples of pi/2."""
-    n, r, low = _reduced(x)
-    z = r * r
-    p = polynomial(
-        z,
-        (
-            0.33333349227905273, 0.13332675397396088, 0.05405890569090843, 0.02128630131483078,
-            0.010827045887708664, 9.89524633041583e-05, 0.004372249823063612,
-        ),
-    )  # fmt: skip
-    cube, cube_low = _cube_of(r, z)
-    rest = tl.fma(cube, p, tl.fma(cube_low, p, tl.fma(low * 1.5, z, low)))
-    high, rest = _sum_of(r, rest)
-    magnitude = tl.abs(high)
-    rough = with_sign_of(_inverse(magnitude), high)
-    left = tl.fma(0.0 - rest, rough, tl.fma(0.0 - high, rough, 1.0))
-    y = tl.where((n & 1) != 0, 0.0 - tl.fma(rough, left, rough), high)
-    return tl.where(x == 0, x, y)
 
 
 @triton.jit
@@ -505,7 +311,7 @@ def single_gelu(single):
     v = tl.clamp(single, -15.0, 15.0, propagate_nan=tl.PropagateNan.ALL)
     x = v.to(tl.float64)
     a = tl.abs(x)
-    rough = _inverse(tl.abs(v) + 3.5).to(tl.float64)
+    rough = rough_inverse(tl.abs(v) + 3.5).to(tl.float64)
     t = tl.fma(tl.fma(0.0 - (a + 3.5), rough, tl.full(x.shape, 1, tl.float64)), rough, rough)
     p = _fine_polynomial(
         t,

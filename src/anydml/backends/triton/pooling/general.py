@@ -16,14 +16,16 @@ from ....operators.window_math import Window, pooling_windows, windows_over
 from ...base import Declined
 from ...torch.tensors import TYPES
 from ..division import divisors
-from ..launch import WIDE, Launch, Planned, Tensors, between_elements
+from ..launch import WIDE, Launch, Planned, Tensors, between_elements, next_power_of_2, too_many
 from ..lines import Lines
 from ..reduction.plan import FUNCTIONS, Accumulator, accumulator_of, reduction
-from ..tiles import index_type, steps_of, tiles_of
+from ..tiles import folded_loops, index_type, inner_first, steps_of, tiles_of
 from . import general_kernels
 
 TILE = 512
 """Elements of a program."""
+PLANES = 2048
+"""Likewise where planes have one window each; and the elements of the largest of these that a program has at once."""
 UNROLLED = 25
 """Taps of a window, and windows over an element, whose loops are unrolled."""
 _NO_WINDOW = Window(1, 1, 1, 0, 0, 1)
@@ -44,8 +46,12 @@ def plan(
     if max(max(each.start, each.padded, each.extent) for each in windows) >= WIDE // 2:
         return Declined("this kernel counts padding in 32 bits")
     if spec.name.endswith("_GRAD"):
+        gradient, y = layouts[-2:]
+        if is_whole(windows, [gradient]) and prod(y.sizes[2:]) <= PLANES:
+            return _plane_gradients(layouts)
         return _gradients(spec, desc, layouts, windows, torch.device(device))
-    if spec.name.startswith("LP_") and desc.P not in (1, 2):  # type: ignore[attr-defined]
+    d: Any = desc
+    if spec.name.startswith("LP_") and d.P not in (1, 2):
         return Declined("this kernel has norms of P = 1 and 2")
     if is_whole(windows, outputs):
         return _reduced(spec, desc, layouts[0], outputs[0], torch.device(device))
@@ -84,6 +90,39 @@ def _reduced(spec: OperatorSpec, desc: Any, x: Layout, y: Layout, device: torch.
         found.run(inputs[0], outputs[0], outputs[0])
 
     return Planned(f"whole planes: {found.words}", run, found.launches)
+
+
+def _plane_gradients(layouts: Sequence[Layout]) -> Planned | Declined:
+    """Of planes that have one window each: in one pass, as a plane is in one program."""
+    *before, gradient, y = layouts
+    x = before[0] if before else y
+    planes, n = prod(y.sizes[:2]), prod(y.sizes[2:])
+    of_x, of_gradient, of_y = map(steps_of, (x, gradient, y))
+    rows, _ = folded_loops(y.sizes[:2], [each[:2] for each in (of_x, of_gradient, of_y)])
+    columns, _ = folded_loops(y.sizes[2:], [each[2:] for each in (of_x, of_y)])
+    wide = next_power_of_2(n)
+    high = max(1, PLANES // wide)
+    programs = -(-planes // high)
+    declined = too_many(programs)
+    if declined is not None:
+        return declined
+    launch = Launch(
+        general_kernels.plane_gradients,
+        programs,
+        (planes, n, *inner_first(rows, 3), *inner_first(columns, 2)),
+        {
+            "KIND": "MAXIMUM" if before else "AVERAGE",
+            **{"LOOPS": max(len(rows), 1), "PLANE_LOOPS": max(len(columns), 1)},
+            **{"ROWS": high, "COLUMNS": wide},
+            "INDEX": index_type(layouts, programs * high),
+        },
+    )
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        launch(inputs[0], inputs[-1], outputs[0])
+
+    words = f"gradients of {planes} whole planes of {n} elements"
+    return Planned(words, run, ((launch, [TYPES[y.type]] * 3),))
 
 
 class _Numbered(NamedTuple):

@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 
 from ..loops import quotient
+from ..reduction.kernels import decomposed
 
 
 @triton.jit
@@ -23,6 +24,18 @@ def _parts(number, column, sizes, multipliers, shifts):
         number = outer
     parts += (number,)
     return parts
+
+
+@triton.jit
+def _tile(
+    rows, columns, blocks, sizes, multipliers, shifts, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr
+):  # fmt: skip
+    """The rows and columns of a program's tile, which of its elements are there, and their indices."""
+    program = tl.program_id(0)
+    number = (program // blocks).to(INDEX) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = (program % blocks).to(INDEX) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    mask = (number < rows) & (column < columns)
+    return number, column, mask, _parts(number, column, sizes, multipliers, shifts)
 
 
 @triton.jit
@@ -69,11 +82,7 @@ def pool_elements(
 ):  # fmt: skip
     """Maxima, averages or norms of windows. INDICES: "" for none; "TENSOR", where maxima are, in the whole tensor, 0 of
     no element; "PLANE", where in their planes, -1 of no element, in the order of the numbers of windows."""
-    program = tl.program_id(0)
-    number = (program // blocks).to(INDEX) * ROWS + tl.arange(0, ROWS)[:, None]
-    column = (program % blocks).to(INDEX) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
-    mask = (number < rows) & (column < columns)
-    parts = _parts(number, column, sizes, multipliers, shifts)
+    number, column, mask, parts = _tile(rows, columns, blocks, sizes, multipliers, shifts, ROWS, COLUMNS, INDEX)
     batch, channel = parts[ORDER[0]], parts[ORDER[1]]
     i, j, k = parts[ORDER[2]], parts[ORDER[3]], parts[ORDER[4]]
     first = batch * x_steps[0] + channel * x_steps[1]
@@ -167,11 +176,7 @@ def pool_gradients(
 ):  # fmt: skip
     """Sums, for each element, the gradients of the windows whose maximum it is, or its shares of averages', in
     row-major order. COVERS: how many windows reach over an element at most."""
-    program = tl.program_id(0)
-    number = (program // blocks).to(INDEX) * ROWS + tl.arange(0, ROWS)[:, None]
-    column = (program % blocks).to(INDEX) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
-    mask = (number < rows) & (column < columns)
-    parts = _parts(number, column, sizes, multipliers, shifts)
+    _, _, mask, parts = _tile(rows, columns, blocks, sizes, multipliers, shifts, ROWS, COLUMNS, INDEX)
     batch, channel = parts[ORDER[0]], parts[ORDER[1]]
     i, j, k = parts[ORDER[2]], parts[ORDER[3]], parts[ORDER[4]]
     from_gradient = batch * gradient_steps[0] + channel * gradient_steps[1]
@@ -199,3 +204,34 @@ def pool_gradients(
                     )  # fmt: skip
     target = batch * y_steps[0] + channel * y_steps[1] + i * y_steps[2] + j * y_steps[3] + k * y_steps[4]
     tl.store(y + target, total.to(y.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def plane_gradients(
+    x, gradient, y, rows, columns, row_sizes, x_rows, gradient_rows, y_rows, sizes, x_steps, y_steps,
+    KIND: tl.constexpr, LOOPS: tl.constexpr, PLANE_LOOPS: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """Of planes that have one window: the gradient at the maximum, the first of equal ones, or all elements' shares. A
+    row is a plane."""
+    row = tl.program_id(0).to(INDEX) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = tl.arange(0, COLUMNS)[None, :]
+    mask = (row < rows) & (column < columns)
+    at = decomposed(row, row_sizes, gradient_rows, LOOPS)
+    value = tl.load(gradient + at, mask=row < rows, other=0).to(tl.float64)
+    if KIND == "MAXIMUM":
+        at = decomposed(row, row_sizes, x_rows, LOOPS) + decomposed(column, sizes, x_steps, PLANE_LOOPS)
+        here = tl.load(x + at, mask=mask, other=0).to(tl.float32)
+        # A number is larger than a NaN; of a plane without numbers it is the first element.
+        is_number = mask & (here == here)
+        most = tl.max(tl.where(is_number, here, float("-inf")), 1)[:, None]
+        first = tl.min(tl.where(is_number & (here == most), column, COLUMNS), 1)[:, None]
+        first = tl.where(first == COLUMNS, 0, first)
+    else:
+        value = value * _inverse(row * 0 + columns)
+    # A sum, of which a -0 is 0.
+    value = tl.broadcast_to((value + 0.0).to(y.dtype.element_ty), [ROWS, COLUMNS])
+    if KIND == "MAXIMUM":
+        value = tl.where(column == first, value, 0.0)
+    at = decomposed(row, row_sizes, y_rows, LOOPS) + decomposed(column, sizes, y_steps, PLANE_LOOPS)
+    tl.store(y + at, value.to(y.dtype.element_ty), mask=mask)

@@ -1,4 +1,5 @@
-"""Triton's kernels of DYNAMIC_QUANTIZE_LINEAR: the range by parts, the scale and zero point of all, and the numbers."""
+"""Triton's kernels of DYNAMIC_QUANTIZE_LINEAR: the range by parts, the scale and zero point of all, and the numbers;
+and of QUANTIZE and DEQUANTIZE by blocks."""
 
 from __future__ import annotations
 
@@ -69,3 +70,82 @@ def quantize(
     number = tl.minimum(tl.maximum(number, LOWEST), LOWEST + 255)
     place = apart(at, sizes, multipliers, shifts, y_steps, LOOPS)
     tl.store(y + place, number.to(tl.int32).to(y.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _number(codes, at, mask, BITS: tl.constexpr):
+    """Elements as singles; those of 4 bits lie two in a byte, of which the first is the low half."""
+    if BITS == 8:
+        return tl.load(codes + at, mask=mask, other=0).to(tl.float32)
+    half = tl.load(codes + (at >> 1), mask=mask, other=0).to(tl.int32) >> ((at & 1) * 4).to(tl.int32) & 15
+    return (half if BITS == 4 else (half ^ 8) - 8).to(tl.float32)
+
+
+@triton.jit
+def _place(at, sizes, multipliers, shifts, steps, LOOPS: tl.constexpr, IS_FLAT: tl.constexpr):
+    """Where an element lies by its number, which is its place where there are no gaps."""
+    return at if IS_FLAT else apart(at, sizes, multipliers, shifts, steps, LOOPS)
+
+
+@triton.jit
+def _quantized(
+    x, scale, zero, at, mask, sizes, multipliers, shifts, x_steps, scale_steps, zero_steps,
+    HAS_ZERO: tl.constexpr, BITS: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr, LOOPS: tl.constexpr,
+    IS_FLAT: tl.constexpr,
+):  # fmt: skip
+    """round(x / scale) + zero of numbered elements, within the type."""
+    place = _place(at, sizes, multipliers, shifts, x_steps, LOOPS, IS_FLAT)
+    value = tl.load(x + place, mask=mask, other=0).to(tl.float32)
+    step = tl.load(scale + apart(at, sizes, multipliers, shifts, scale_steps, LOOPS), mask=mask, other=1)
+    number = _whole(tl.div_rn(value, step.to(tl.float32)))
+    if HAS_ZERO:
+        number += _number(zero, apart(at, sizes, multipliers, shifts, zero_steps, LOOPS), mask, BITS)
+    return tl.minimum(tl.maximum(number, LOW), HIGH).to(tl.int32)
+
+
+@triton.jit
+def quantize_blocks(
+    x, scale, zero, y, n, sizes, multipliers, shifts, x_steps, scale_steps, zero_steps, y_steps,
+    HAS_ZERO: tl.constexpr, BITS: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
+    LOOPS: tl.constexpr, IS_FLAT: tl.constexpr, BLOCK: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """BITS: 8, 4 without a sign, or -4 with one; a program writes BLOCK bytes."""
+    at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    if BITS == 8:
+        mask = at < n
+        number = _quantized(
+            x, scale, zero, at, mask, sizes, multipliers, shifts, x_steps, scale_steps, zero_steps,
+            HAS_ZERO, BITS, LOW, HIGH, LOOPS, IS_FLAT,
+        )  # fmt: skip
+        place = _place(at, sizes, multipliers, shifts, y_steps, LOOPS, IS_FLAT)
+    else:
+        place = at
+        mask = at < (n + 1) // 2
+        low = _quantized(
+            x, scale, zero, at * 2, mask, sizes, multipliers, shifts, x_steps, scale_steps, zero_steps,
+            HAS_ZERO, BITS, LOW, HIGH, LOOPS, IS_FLAT,
+        )  # fmt: skip
+        is_there = at * 2 + 1 < n
+        high = _quantized(
+            x, scale, zero, at * 2 + 1, is_there, sizes, multipliers, shifts, x_steps, scale_steps, zero_steps,
+            HAS_ZERO, BITS, LOW, HIGH, LOOPS, IS_FLAT,
+        )  # fmt: skip
+        number = low & 15 | tl.where(is_there, high & 15, 0) << 4
+    tl.store(y + place, number.to(y.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def dequantize_blocks(
+    x, scale, zero, y, n, sizes, multipliers, shifts, x_steps, scale_steps, zero_steps, y_steps,
+    HAS_ZERO: tl.constexpr, BITS: tl.constexpr, LOOPS: tl.constexpr, IS_FLAT: tl.constexpr,
+    BLOCK: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """(x - zero) * scale in single precision, in which the difference is exact."""
+    at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < n
+    number = _number(x, _place(at, sizes, multipliers, shifts, x_steps, LOOPS, IS_FLAT), mask, BITS)
+    if HAS_ZERO:
+        number -= _number(zero, apart(at, sizes, multipliers, shifts, zero_steps, LOOPS), mask, BITS)
+    step = tl.load(scale + apart(at, sizes, multipliers, shifts, scale_steps, LOOPS), mask=mask, other=0)
+    place = _place(at, sizes, multipliers, shifts, y_steps, LOOPS, IS_FLAT)
+    tl.store(y + place, (number * step.to(tl.float32)).to(y.dtype.element_ty), mask=mask)
