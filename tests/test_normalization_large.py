@@ -28,6 +28,7 @@ LARGE = [
     ((300_007,), (0,)),
     ((300, 1001), (0,)),
     ((300, 1001), (1,)),
+    ((2100, 259), (0,)),
     ((70_003, 3), (0,)),
     ((70_003, 3), (1,)),
     ((9, 40_001), (0,)),
@@ -127,7 +128,9 @@ EXTREMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 @each_type
 @pytest.mark.parametrize("name", EXTREMES)
 @pytest.mark.parametrize(
-    ("sizes", "axis"), [((5, 301), 1), ((130, 37), 0), ((4, 33_003), 1), ((2, 70_001), 1)], ids=str
+    ("sizes", "axis"),
+    [((5, 301), 1), ((130, 37), 0), ((2, 2055, 35), 1), ((4, 33_003), 1), ((2, 70_001), 1)],
+    ids=str,
 )
 def test_extremes_of_softmax(sizes: tuple[int, ...], axis: int, name: str, dtype: Any) -> None:
     """All results, also next to 0, within some units in the last place; what has no number is the same."""

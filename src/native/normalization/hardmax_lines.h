@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "normalization/line.h"
 #include "normalization/sixteen.h"
@@ -57,16 +58,24 @@ struct HardmaxLine {
     return {all[0], place_of<T>(line, kItem<T>, 0, all[0], places[0])};
   }
 
+  // Of sixteen columns.
+  static void first_of_columns(const Line& line, std::array<float, kLanes>& most,
+                               std::array<int64_t, kLanes>& places) {
+    const Lanes lanes = lanes_of<float, true>(line);
+    most = lanes.most;
+    for (size_t k = 0; k < kLanes; ++k) {
+      places[k] = place_of<float>(line, line.in[0].step, static_cast<int64_t>(k), most[k], lanes.vector[k]);
+    }
+  }
+
   template <class T, bool kColumns>
   void compute(const Line& line) const {
     const T one(1.0F);
     if constexpr (kColumns) {
-      const Lanes lanes = lanes_of<T, true>(line);
+      static_assert(std::is_same_v<T, float>);
+      std::array<float, kLanes> most;
       std::array<int64_t, kLanes> places;
-      for (int64_t k = 0; k < line.lanes; ++k) {
-        const auto lane = static_cast<size_t>(k);
-        places[lane] = place_of<T>(line, line.in[0].step, k, lanes.most[lane], lanes.vector[lane]);
-      }
+      first_of_columns(line, most, places);
       for (int64_t i = 0; i < line.count; ++i) {
         std::memset(line.out + i * line.out_step, 0, static_cast<size_t>(line.lanes) * sizeof(T));
       }

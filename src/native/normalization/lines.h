@@ -1,6 +1,6 @@
 // Statistics and results of groups that are lines: runs of elements side by side (rows), or elements a step
-// apart, of as many lines side by side as there are lanes (columns). A line stays in a cache from pass to
-// pass, and exponentials are kept, so that each is computed once.
+// apart, of as many lines side by side as there are lanes (columns, which columns.h goes over). A line stays
+// in a cache from pass to pass, and exponentials are kept, so that each is computed once.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,7 @@ struct MomentsLine {
       factor = for_lanes<kColumns>(variance, [&](double x) { return 1 / std::sqrt(x + epsilon); });
     }
     if constexpr (std::is_same_v<T, Half>) {
-      return map_in_singles<kColumns>(line, mean, factor);
+      return map_in_singles(line, mean, factor);
     }
     if constexpr (!kColumns) {
       if (has[1] && has[2] && !has[3]) {
@@ -84,7 +84,6 @@ struct MomentsLine {
 
  private:
   // Halves in single precision, of which the mean has two, so that nothing is lost of elements next to it.
-  template <bool kColumns>
   void map_in_singles(const Line& line, const Wide& mean, const Wide& factor) const {
     const Sixteen high = as_sixteen(mean);
     // An infinite mean has no rest.
@@ -94,7 +93,7 @@ struct MomentsLine {
     const Sixteen by = as_sixteen(factor);
     const auto times = [](Singles x, Singles y) ANYDML_INLINE_LAMBDA { return x * y; };
     const auto plus = [](Singles x, Singles y) ANYDML_INLINE_LAMBDA { return x + y; };
-    map_sixteens<Half, kColumns>(line, [&](const Sixteen& x, const auto& at) ANYDML_INLINE_LAMBDA {
+    map_sixteens<Half, false>(line, [&](const Sixteen& x, const auto& at) ANYDML_INLINE_LAMBDA {
       Sixteen y = each_part([](Singles v, Singles h, Singles l, Singles f)
                                 ANYDML_INLINE_LAMBDA { return ((v - h) - l) * f; },
                             x, high, low, by);
@@ -162,12 +161,9 @@ class LinesPlan final : public Plan {
   LinesPlan(Op op, Geometry geometry, const std::vector<Layout>& inputs, std::string description)
       : Plan(std::move(description)), op_(op), geometry_(std::move(geometry)), inputs_(inputs.size()) {
     for (size_t k = 0; k < inputs_; ++k) is_there_[k] = inputs[k].present;
-    by_columns_ = geometry_.by_columns();
-    const Axis& run = geometry_.run;
-    elements_ = by_columns_ ? geometry_.summed[0].size : run.size;
-    per_line_ = by_columns_ ? divided_up(run.size, kLanes) : 1;
-    count_ = by_columns_ ? elements_ : divided_up(run.size, kLanes);
-    are_turned_ = Op::kNeedsRoom && inputs_ == 1 && !by_columns_ && elements_ <= kTurnedRow;
+    elements_ = geometry_.run.size;
+    count_ = divided_up(elements_, kLanes);
+    are_turned_ = Op::kNeedsRoom && inputs_ == 1 && elements_ <= kTurnedRow;
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -176,7 +172,7 @@ class LinesPlan final : public Plan {
     }
     const int64_t work = geometry_.elements() * (Op::kNeedsRoom ? kSoftmaxWork : kLineWork);
     const int threads = threads_for(work);
-    const int64_t lines = count_of(geometry_.kept) * per_line_;
+    const int64_t lines = count_of(geometry_.kept);
     const int64_t calls = std::min(calls_for(work, threads), lines);
     parallel_for(calls, threads, [&](int64_t call) {
       // Of two lines, in turn.
@@ -184,17 +180,16 @@ class LinesPlan final : public Plan {
       const std::unique_ptr<float[]> room(Op::kNeedsRoom ? new float[2 * per_room] : nullptr);
       int64_t number = share_begin(call, calls, lines);
       const int64_t end = share_begin(call + 1, calls, lines);
-      Walk walk(geometry_.kept, number / per_line_);
+      Walk walk(geometry_.kept, number);
       const auto next_line = [&] {
         const Line line =
-            line_at(walk, number % per_line_ * kLanes, inputs, outputs,
+            line_at(walk, inputs, outputs,
                     Op::kNeedsRoom ? room.get() + static_cast<size_t>(number % 2) * per_room : nullptr);
-        if (++number % per_line_ == 0) walk.advance();
+        ++number;
+        walk.advance();
         return line;
       };
-      if (by_columns_) {
-        while (number < end) op_.template compute<T, true>(next_line());
-      } else if constexpr (Op::kNeedsRoom) {
+      if constexpr (Op::kNeedsRoom) {
         // What a line's results need takes long to come out of its sum: meanwhile the next line is begun.
         Line before = next_line();
         auto of_before = op_.template start<T>(before);
@@ -223,8 +218,11 @@ class LinesPlan final : public Plan {
     parallel_for(calls, threads, [&](int64_t call) {
       const std::unique_ptr<float[]> room(new float[static_cast<size_t>((elements_ + 1) * kLanes)]);
       T turned[kTurnedRow * kLanes];
-      auto* const at = reinterpret_cast<std::byte*>(turned);
-      constexpr auto kStep = static_cast<int64_t>(kLanes * sizeof(T));
+      float singles[kTurnedRow * kLanes];
+      auto* const own = reinterpret_cast<std::byte*>(turned);
+      auto* const at = std::is_same_v<T, float> ? own : reinterpret_cast<std::byte*>(singles);
+      constexpr auto kOwnStep = static_cast<int64_t>(kLanes * sizeof(T));
+      constexpr auto kStep = static_cast<int64_t>(kLanes * sizeof(float));
       const Line line{
           {Vectors{at, kStep, false}}, at, kStep, elements_, elements_, kLanes, 0, elements_, room.get()};
       int64_t group = share_begin(call, calls, groups);
@@ -238,9 +236,19 @@ class LinesPlan final : public Plan {
           from[static_cast<size_t>(k)] = static_cast<const std::byte*>(input) + walk.offset(0);
           to[static_cast<size_t>(k)] = static_cast<std::byte*>(output) + walk.offset(1);
         }
-        turn(from, count, at);
-        op_.template compute<T, true>(line);
-        turn_back(at, to, count);
+        turn(from, count, own);
+        if constexpr (std::is_same_v<T, float>) {
+          op_.template compute<float, true>(line);
+        } else {
+          for (int64_t i = 0; i < elements_; ++i) {
+            store_sixteen<float>(at + i * kStep, load_sixteen<T>(own + i * kOwnStep));
+          }
+          op_.template compute<float, true>(line);
+          for (int64_t i = 0; i < elements_; ++i) {
+            store_sixteen<T>(own + i * kOwnStep, load_sixteen<float>(at + i * kStep));
+          }
+        }
+        turn_back(own, to, count);
       }
     });
   }
@@ -278,25 +286,18 @@ class LinesPlan final : public Plan {
     }
   }
 
-  Line line_at(const Walk& walk, int64_t first, const void* const* inputs, void* const* outputs,
-               float* room) const {
+  Line line_at(const Walk& walk, const void* const* inputs, void* const* outputs, float* room) const {
     const Axis& run = geometry_.run;
-    const int64_t width = by_columns_ ? std::min(kLanes, run.size - first) : run.size % kLanes;
-    Line line{{}, nullptr, 0, count_, 0, width, 0, elements_, room};
-    const auto step = [&](size_t k) ANYDML_INLINE_LAMBDA {
-      return by_columns_ ? geometry_.summed[0].steps[k] : run.steps[k] * kLanes;
-    };
+    const int64_t width = run.size % kLanes;
+    Line line{{}, nullptr, 0, count_, run.size / kLanes, width, 0, elements_, room};
     for (size_t k = 0; k < inputs_; ++k) {
       if (!is_there_[k]) continue;
-      const auto* const at = static_cast<const std::byte*>(inputs[k]) + walk.offset(k) + first * run.steps[k];
-      line.in[k] = {at, step(k), run.steps[k] == 0};
+      const auto* const at = static_cast<const std::byte*>(inputs[k]) + walk.offset(k);
+      line.in[k] = {at, run.steps[k] * kLanes, run.steps[k] == 0};
     }
-    line.out = static_cast<std::byte*>(outputs[0]) + walk.offset(inputs_) + first * run.steps[inputs_];
-    line.out_step = step(inputs_);
-    // Columns before are another thread's to write, where the output lies over the input.
-    const bool has_before = run.size >= kLanes && !(by_columns_ && line.in[0].at == line.out);
-    if (has_before) line.back = kLanes - width;
-    line.whole = by_columns_ ? (width == kLanes ? count_ : 0) : run.size / kLanes;
+    line.out = static_cast<std::byte*>(outputs[0]) + walk.offset(inputs_);
+    line.out_step = run.steps[inputs_] * kLanes;
+    if (run.size >= kLanes) line.back = kLanes - width;
     return line;
   }
 
@@ -304,10 +305,8 @@ class LinesPlan final : public Plan {
   Geometry geometry_;
   size_t inputs_;
   std::array<bool, 4> is_there_{};
-  bool by_columns_;
   bool are_turned_;
   int64_t elements_;
-  int64_t per_line_;
   int64_t count_;
 };
 
@@ -315,8 +314,10 @@ class LinesPlan final : public Plan {
 template <class Op>
 std::unique_ptr<Plan> lines_of(const Op& op, const Request& request, const Geometry& geometry,
                                const std::string& description) {
-  if (request.attributes.has("Program") || !has_lines(geometry, request.inputs, request.outputs))
+  if (geometry.by_columns() || request.attributes.has("Program") ||
+      !has_lines(geometry, request.inputs, request.outputs)) {
     return nullptr;
+  }
   const std::string at_once = std::string(description).append(", at once");
   if (request.outputs[0].type == DataType::kFloat32) {
     return std::make_unique<LinesPlan<Op, float>>(op, geometry, request.inputs, at_once);

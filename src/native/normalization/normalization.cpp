@@ -16,6 +16,7 @@
 #include "nhwc/channel_normalizations.h"
 #include "normalization/activation.h"
 #include "normalization/adam.h"
+#include "normalization/columns.h"
 #include "normalization/elements_plan.h"
 #include "normalization/fixed_halves.h"
 #include "normalization/geometry.h"
@@ -45,6 +46,13 @@ bool has_kernel(const Request& request, std::string& reason) {
   return false;
 }
 
+template <class Op>
+std::unique_ptr<Plan> all_lines_of(const Op& op, const Request& request, const Geometry& geometry,
+                                   const std::string& description) {
+  if (auto plan = columns_of(op, request, geometry, description)) return plan;
+  return lines_of(op, request, geometry, description);
+}
+
 // The same along lines, of operations that have it.
 template <class Op>
 std::unique_ptr<Plan> lines_for(const Op&, const Request&, const Geometry&, const std::string&) {
@@ -53,25 +61,28 @@ std::unique_ptr<Plan> lines_for(const Op&, const Request&, const Geometry&, cons
 template <>
 std::unique_ptr<Plan> lines_for(const Softmax& op, const Request& request, const Geometry& geometry,
                                 const std::string& description) {
-  if (auto plan = lines_of(SoftmaxLine{op.is_logarithm}, request, geometry, description)) return plan;
+  if (auto plan = all_lines_of(SoftmaxLine{op.is_logarithm}, request, geometry, description)) return plan;
+  if (auto plan = long_columns_of(SoftmaxColumns{op.is_logarithm}, request, geometry, description))
+    return plan;
   return long_lines_of(SoftmaxParts{op.is_logarithm}, request, geometry, description);
 }
 template <>
 std::unique_ptr<Plan> lines_for(const Hardmax&, const Request& request, const Geometry& geometry,
                                 const std::string& description) {
-  if (auto plan = lines_of(HardmaxLine{}, request, geometry, description)) return plan;
+  if (auto plan = all_lines_of(HardmaxLine{}, request, geometry, description)) return plan;
+  if (auto plan = long_columns_of(HardmaxColumns{}, request, geometry, description)) return plan;
   return long_lines_of(HardmaxParts{}, request, geometry, description);
 }
 template <>
 std::unique_ptr<Plan> lines_for(const Moments& op, const Request& request, const Geometry& geometry,
                                 const std::string& description) {
-  return lines_of(MomentsLine{op.is_centred, op.is_scaled, op.epsilon, op.has}, request, geometry,
-                  description);
+  return all_lines_of(MomentsLine{op.is_centred, op.is_scaled, op.epsilon, op.has}, request, geometry,
+                      description);
 }
 template <>
 std::unique_ptr<Plan> lines_for(const Norm& op, const Request& request, const Geometry& geometry,
                                 const std::string& description) {
-  return lines_of(NormLine{op.is_of_squares, op.epsilon}, request, geometry, description);
+  return all_lines_of(NormLine{op.is_of_squares, op.epsilon}, request, geometry, description);
 }
 
 // By columns where the elements of groups lie apart in one of input and output: lines of the caches that a

@@ -28,7 +28,7 @@ inline constexpr int64_t kLocalWork = 48;
 inline constexpr int64_t kFewLines = 4;
 
 // Elements of a line that stays in the second cache, with 8 bytes for each where exponentials are kept; and
-// of lines side by side, each of whose elements fills a line of the cache.
+// of lines side by side, of which two at least do so.
 inline constexpr int64_t kLineElements = 1 << 16;
 inline constexpr int64_t kColumnElements = 1 << 11;
 

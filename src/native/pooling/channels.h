@@ -14,6 +14,7 @@
 
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
+#include "pointwise/rounding.h"
 #include "pooling/geometry.h"
 #include "pooling/rows.h"
 #include "simd/half.h"
@@ -145,10 +146,19 @@ class Quotient {
   Doubles reciprocal_;
 };
 
-// The averages of all taps, side by side: sums of double precision.
-template <class T>
-void channel_averages(const std::byte* from, const std::vector<Tap>& taps, int64_t channels, double count,
-                      std::byte* to) {
+// Norms of up to this exponent are of powers that are made in registers.
+constexpr int64_t kMostInRegisters = 2;
+
+// |x|^p, or x itself where p is 0.
+template <int kP>
+ANYDML_INLINE Doubles powers_of(Doubles x) {
+  return kP == 0 ? x : kP == 1 ? magnitude_of<double>(x) : x * x;
+}
+
+// The averages of all taps, side by side, or their norms: sums of double precision.
+template <class T, int kP>
+void channel_sums(const std::byte* from, const std::vector<Tap>& taps, int64_t channels, double count,
+                  std::byte* to) {
   constexpr int64_t kLanes = sizeof(Doubles) / sizeof(double);
   constexpr auto kItem = static_cast<int64_t>(sizeof(T));
   const Quotient quotient(count);
@@ -160,12 +170,13 @@ void channel_averages(const std::byte* from, const std::vector<Tap>& taps, int64
     for (const Tap& tap : taps) {
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
-        all[v] = all[v] + load_numbers<T, double, Doubles>(from + tap.offset + places[v]);
+        all[v] = all[v] + powers_of<kP>(load_numbers<T, double, Doubles>(from + tap.offset + places[v]));
       }
     }
-#pragma GCC unroll 4
+    ANYDML_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
-      store_numbers<T, double, Doubles>(to + places[v], quotient.of(all[v]));
+      const Doubles y = kP == 0 ? quotient.of(all[v]) : kP == 1 ? all[v] : square_root<double>(all[v]);
+      store_numbers<T, double, Doubles>(to + places[v], y);
     }
   });
 }

@@ -172,33 +172,37 @@ class PlaneRows {
 
  private:
   void finish(const Part& part, int64_t planes, Buffers& buffers) const {
-    if constexpr (requires { Operation::counted_around(nest_, part); }) {
-      const auto size = static_cast<size_t>(at_once_ * places_ + kEach);
-      if (const double around = Operation::counted_around(nest_, part); buffers.around != around) {
-        buffers.around = around;
-        buffers.divisors.assign(size, 1);
-        buffers.reciprocals.assign(size, 1);
-        for (int64_t p = 0; p < at_once_; ++p) {
-          for (int64_t i = 0; i < row_.places; ++i) {
-            const double divisor = around * nest_.row.counted[static_cast<size_t>(i)];
-            buffers.divisors[static_cast<size_t>(p * places_ + i)] = divisor;
-            buffers.reciprocals[static_cast<size_t>(p * places_ + i)] = 1 / divisor;
-          }
+    if constexpr (requires { operation_.is_average(); }) {
+      if (operation_.is_average()) return divide(part, planes, buffers);
+    }
+    for (int64_t p = 0; p < planes; ++p) {
+      operation_.finish(nest_, part, buffers.numbers.data() + p * places_);
+    }
+  }
+
+  // By how many taps are counted.
+  void divide(const Part& part, int64_t planes, Buffers& buffers) const {
+    const auto size = static_cast<size_t>(at_once_ * places_ + kEach);
+    if (const double around = Operation::counted_around(nest_, part); buffers.around != around) {
+      buffers.around = around;
+      buffers.divisors.assign(size, 1);
+      buffers.reciprocals.assign(size, 1);
+      for (int64_t p = 0; p < at_once_; ++p) {
+        for (int64_t i = 0; i < row_.places; ++i) {
+          const double divisor = around * nest_.row.counted[static_cast<size_t>(i)];
+          buffers.divisors[static_cast<size_t>(p * places_ + i)] = divisor;
+          buffers.reciprocals[static_cast<size_t>(p * places_ + i)] = 1 / divisor;
         }
       }
-      double* const sums = buffers.numbers.data();
-      for (int64_t i = 0; i < planes * places_; i += kEach) {
-        Doubles sum, divisor, reciprocal;
-        std::memcpy(&sum, sums + i, sizeof(sum));
-        std::memcpy(&divisor, buffers.divisors.data() + i, sizeof(divisor));
-        std::memcpy(&reciprocal, buffers.reciprocals.data() + i, sizeof(reciprocal));
-        sum = Quotient(divisor, reciprocal).of(sum);
-        std::memcpy(sums + i, &sum, sizeof(sum));
-      }
-    } else {
-      for (int64_t p = 0; p < planes; ++p) {
-        operation_.finish(nest_, part, buffers.numbers.data() + p * places_);
-      }
+    }
+    double* const sums = buffers.numbers.data();
+    for (int64_t i = 0; i < planes * places_; i += kEach) {
+      Doubles sum, divisor, reciprocal;
+      std::memcpy(&sum, sums + i, sizeof(sum));
+      std::memcpy(&divisor, buffers.divisors.data() + i, sizeof(divisor));
+      std::memcpy(&reciprocal, buffers.reciprocals.data() + i, sizeof(reciprocal));
+      sum = Quotient(divisor, reciprocal).of(sum);
+      std::memcpy(sums + i, &sum, sizeof(sum));
     }
   }
 

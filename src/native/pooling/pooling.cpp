@@ -37,56 +37,19 @@ struct Written {
 
 constexpr auto kAsTheyAre = [](auto*, int64_t) {};
 
-// The sum of all taps, divided by how many are counted.
+// Averages, sums of all taps divided by how many are counted; or norms, roots of sums of powers. They are one
+// operation, as they are compiled once then.
 template <class T>
-struct Averages {
+struct Sums {
   using Element = T;
   using Number = double;
   using Combine = Sum;
 
-  void run(const Nest& nest, const Part& part, const std::byte* in, const Written& out) const {
-    double sums[kPart];
-    PartWindows<T, double, Sum, false, decltype(kAsTheyAre)>(nest, part, kAsTheyAre, sums, nullptr)
-        .add(0, in, 0);
-    finish(nest, part, sums);
-    store_row<T>(sums, part.size, nest.row.window.out_stride, out.numbers);
-  }
+  int64_t p = 0;  // of a norm; 0 of averages
 
-  // The same along channels, which have a count in common.
-  static void run_channels(const Nest& nest, const Part& part, const std::byte* in, const WindowTaps& window,
-                           const Written& out) {
-    constexpr auto kItem = static_cast<int64_t>(sizeof(T));
-    const std::byte* const from = in + window.origin().offset + part.first * kItem;
-    const double count = counted_around(nest, part) * nest.row.counted[static_cast<size_t>(part.first)];
-    const int64_t step = nest.row.window.out_stride;
-    if (step == kItem) return channel_averages<T>(from, window.taps(), part.size, count, out.numbers);
-    std::byte averages[kPart * kItem];
-    channel_averages<T>(from, window.taps(), part.size, count, averages);
-    for (int64_t i = 0; i < part.size; ++i) store(out.numbers + i * step, load<T>(averages + i * kItem));
-  }
-
-  static void prepare(double*, int64_t) {}
-  static double counted_around(const Nest& nest, const Part& part) {
-    double count = 1;
-    for (size_t d = 0; d < nest.outer.size(); ++d) {
-      count *= nest.outer[d].counted[static_cast<size_t>(part.place[d])];
-    }
-    return count;
-  }
-  static void finish(const Nest& nest, const Part& part, double* sums) {
-    const double count = counted_around(nest, part);
-    const double* const counted = nest.row.counted.data() + part.first;
-    for (int64_t i = 0; i < part.size; ++i) sums[i] /= count * counted[i];
-  }
-};
-
-template <class T>
-struct Norms {
-  using Element = T;
-  using Number = double;
-  using Combine = Sum;
-
-  int64_t p;
+  // Whether what is summed is made of an element in registers.
+  bool is_simple() const { return p <= kMostInRegisters; }
+  bool is_average() const { return p == 0; }
 
   void run(const Nest& nest, const Part& part, const std::byte* in, const Written& out) const {
     double sums[kPart];
@@ -96,8 +59,42 @@ struct Norms {
     store_row<T>(sums, part.size, nest.row.window.out_stride, out.numbers);
   }
 
-  void prepare(double* numbers, int64_t count) const { raise(numbers, count, p); }
-  void finish(const Nest&, const Part& part, double* sums) const { take_roots(sums, part.size, p); }
+  // The same along channels, which have a count in common.
+  void run_channels(const Nest& nest, const Part& part, const std::byte* in, const WindowTaps& window,
+                    const Written& out) const {
+    constexpr auto kItem = static_cast<int64_t>(sizeof(T));
+    const std::byte* const from = in + window.origin().offset + part.first * kItem;
+    const int64_t step = nest.row.window.out_stride;
+    std::byte results[kPart * kItem];
+    std::byte* const to = step == kItem ? out.numbers : results;
+    if (is_average()) {
+      const double count = counted_around(nest, part) * nest.row.counted[static_cast<size_t>(part.first)];
+      channel_sums<T, 0>(from, window.taps(), part.size, count, to);
+    } else if (p == 1) {
+      channel_sums<T, 1>(from, window.taps(), part.size, 1, to);
+    } else {
+      channel_sums<T, 2>(from, window.taps(), part.size, 1, to);
+    }
+    if (step == kItem) return;
+    for (int64_t i = 0; i < part.size; ++i) store(out.numbers + i * step, load<T>(results + i * kItem));
+  }
+
+  void prepare(double* numbers, int64_t count) const {
+    if (p != 0) raise(numbers, count, p);
+  }
+  static double counted_around(const Nest& nest, const Part& part) {
+    double count = 1;
+    for (size_t d = 0; d < nest.outer.size(); ++d) {
+      count *= nest.outer[d].counted[static_cast<size_t>(part.place[d])];
+    }
+    return count;
+  }
+  void finish(const Nest& nest, const Part& part, double* sums) const {
+    if (p != 0) return take_roots(sums, part.size, p);
+    const double count = counted_around(nest, part);
+    const double* const counted = nest.row.counted.data() + part.first;
+    for (int64_t i = 0; i < part.size; ++i) sums[i] /= count * counted[i];
+  }
 };
 
 template <class T, bool kIndices>
@@ -108,6 +105,8 @@ struct Maxima {
   static constexpr bool kWithIndices = kIndices;
 
   int64_t index_item = 0;  // bytes of an index, none where they are not wanted
+
+  static constexpr bool is_simple() { return true; }
 
   void run(const Nest& nest, const Part& part, const std::byte* in, const Written& out) const {
     Number most[kPart];
@@ -203,14 +202,13 @@ class PoolingPlan final : public Plan {
       count(dimension.window);
     }
     count(nest_.row.window);
-    by_channels_ = kHasChannels && has_channels(nest_, item);
+    by_channels_ = operation_.is_simple() && has_channels(nest_, item);
     per_row_ = divided_up(nest_.row.window.places, places_at_once(nest_.row.window));
     // Halves are converted for each tap, which takes as long as singles.
     const auto each = std::max(item, static_cast<int64_t>(kIsOfFloats ? sizeof(float) : 1));
     bytes_ = steps_of(rows_) * nest_.row.window.places * taps * each;
   }
 
-  static constexpr bool kHasChannels = requires { &Operation::run_channels; };
   static constexpr bool kIsOfFloats = std::is_floating_point_v<typename Operation::Number>;
 
   bool writes_indices() const {
@@ -242,13 +240,12 @@ class PoolingPlan final : public Plan {
         for (size_t d = 0; d < rows_.size(); ++d) part.place[d] = cursor.index(d);
         Written written{out + cursor.out() + first * row.out_stride, nullptr};
         if (is_of_indices) written.indices = indices + cursor.in() + first * nest_.row.other;
-        if constexpr (kHasChannels) {
-          if (by_channels_) {
-            window.move_to(part);
-            operation_.run_channels(nest_, part, in, window, written);
-          }
+        if (by_channels_) {
+          window.move_to(part);
+          operation_.run_channels(nest_, part, in, window, written);
+        } else {
+          operation_.run(nest_, part, in, written);
         }
-        if (!by_channels_) operation_.run(nest_, part, in, written);
         if (++of_row == per_row_) {
           of_row = 0;
           cursor.advance();
@@ -278,11 +275,11 @@ std::string described(const char* what, const Request& request) {
   return words;
 }
 
-// Averages and maxima of floats.
+// Averages, norms and maxima of floats.
 template <class Operation>
 constexpr bool has_whole_planes = false;
 template <class T>
-constexpr bool has_whole_planes<Averages<T>> = true;
+constexpr bool has_whole_planes<Sums<T>> = true;
 template <>
 constexpr bool has_whole_planes<Maxima<float, false>> = true;
 template <>
@@ -309,9 +306,9 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
   const int64_t item = size_of(in.type);
   Nest nest(merged(std::move(dimensions)), item);
   std::string description = described(what, request);
-  const bool by_channels = PoolingPlan<Operation>::kHasChannels && has_channels(nest, item);
+  const bool by_channels = operation.is_simple() && has_channels(nest, item);
   if constexpr (has_whole_planes<Operation>) {
-    if (is_of_whole_planes(nest, item)) {
+    if (operation.is_simple() && is_of_whole_planes(nest, item)) {
       return std::make_unique<WholePlan<Operation>>(std::move(nest), operation,
                                                     description.append(", whole"));
     }
@@ -368,16 +365,16 @@ std::unique_ptr<Plan> make_average_pooling(const Request& request, std::string& 
   if (!is_global(request)) {
     if (std::unique_ptr<Plan> plan = average_pooling_of_channels(request, reason)) return plan;
   }
-  if (request.inputs[0].type == DataType::kFloat32) return pooled(request, Averages<float>{}, "averages");
-  return pooled(request, Averages<Half>{}, "averages");
+  if (request.inputs[0].type == DataType::kFloat32) return pooled(request, Sums<float>{}, "averages");
+  return pooled(request, Sums<Half>{}, "averages");
 }
 
 std::unique_ptr<Plan> make_lp_pooling(const Request& request, std::string& reason) {
   if (!is_of_floats(request, reason)) return nullptr;
   const int64_t p = request.attributes.integer("P");
   require(p > 0, "the exponent of a norm");
-  if (request.inputs[0].type == DataType::kFloat32) return pooled(request, Norms<float>{p}, "norms");
-  return pooled(request, Norms<Half>{p}, "norms");
+  if (request.inputs[0].type == DataType::kFloat32) return pooled(request, Sums<float>{p}, "norms");
+  return pooled(request, Sums<Half>{p}, "norms");
 }
 
 std::unique_ptr<Plan> make_max_pooling(const Request& request, std::string& reason) {

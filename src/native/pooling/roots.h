@@ -17,7 +17,7 @@ namespace {
 
 // |x|^p, in place: by squaring from the exponent's highest bit on, so that nothing on the way is larger, or
 // nearer to 0, than the power. A relative error of p units becomes one unit in the root.
-inline void raise(double* numbers, int64_t count, int64_t p) {
+ANYDML_NOINLINE inline void raise(double* numbers, int64_t count, int64_t p) {
   if (p == 1) {
     for (int64_t i = 0; i < count; ++i) numbers[i] = std::fabs(numbers[i]);
     return;
@@ -48,7 +48,7 @@ inline Doubles near_roots_of(Doubles m, int64_t p) {
 }
 
 // x^(1/p), in place: with x = 2^(k * p) * m, 1 <= m < 2^p, it is 2^k times the root of m.
-inline void take_roots(double* numbers, int64_t count, int64_t p) {
+ANYDML_NOINLINE inline void take_roots(double* numbers, int64_t count, int64_t p) {
   if (p == 1) return;
   if (p == 2) {
     for (int64_t i = 0; i < count; ++i) numbers[i] = std::sqrt(numbers[i]);

@@ -16,6 +16,7 @@
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "pointwise/lanes.h"
+#include "pooling/channels.h"
 #include "pooling/geometry.h"
 #include "pooling/rows.h"
 #include "pooling/windows.h"
@@ -140,13 +141,23 @@ class WholePlan final : public Plan {
   }
 
   Number pooled(const std::byte* from) const {
+    if constexpr (!kIsMaximum) {
+      if (operation_.p == 1) return pooled<1>(from);
+      if (operation_.p == 2) return pooled<2>(from);
+    }
+    return pooled<0>(from);
+  }
+  template <int kP>
+  Number pooled(const std::byte* from) const {
     constexpr Number kNone = kIsMaximum ? -std::numeric_limits<Number>::infinity() : 0;
     Vector all[kVectors];
     for (Vector& vector : all) vector = Vector{} + kNone;
     const auto add = [&](const std::byte* at) {
 #pragma GCC unroll 16
       for (int64_t v = 0; v < kVectors; ++v) {
-        all[v] = combined(load_numbers<T, Number, Vector>(at + v * kEach * kItem), all[v]);
+        Vector x = load_numbers<T, Number, Vector>(at + v * kEach * kItem);
+        if constexpr (kP != 0) x = powers_of<kP>(x);
+        all[v] = combined(x, all[v]);
       }
     };
     int64_t i = 0;
