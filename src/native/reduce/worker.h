@@ -185,8 +185,9 @@ class ReducePlan::Worker {
     std::memcpy(padded_, from, static_cast<size_t>(bytes));
   }
 
+  // Of a tile, `next` is what the next one is made of, which is prefetched meanwhile.
   void accumulate_rows(const Strip& strip, const std::byte* from, int64_t count, int64_t row_step,
-                       int64_t columns, int64_t index, int64_t step) {
+                       int64_t columns, int64_t index, int64_t step, const std::byte* next = nullptr) {
     const bool in_registers = columns <= tuning::kRowBytes / accumulates_.sizes[0];
     int64_t most = in_registers ? count : accumulates_.rows_at_once;
     if (accumulates_.has_indices()) most = std::min(most, accumulates_.most_rows);
@@ -195,16 +196,17 @@ class ReducePlan::Worker {
     const bool has_many = follow || count >= tuning::kManyRows * most;
     int64_t ahead = in_registers ? kPrefetchDistance : most * row_step;
     if (in_registers ? !follow : !has_many) ahead = tuning::kPrefetchBytes;
+    if (next != nullptr) ahead = next - from;
     int64_t joined = 0;
     for (int64_t r = 0; r < count; r += most) {
       accumulates_.accumulate(
           plan_.parameters_, strip,
           {from + r * row_step, std::min(most, count - r), row_step, columns, r - joined, ahead});
       if (!accumulates_.has_indices() || plan_.has_numbers_) continue;
-      const int64_t next = std::min(r + most, count);
-      if (next < count && next + most - joined <= accumulates_.most_rows) continue;
+      const int64_t end = std::min(r + most, count);
+      if (end < count && end + most - joined <= accumulates_.most_rows) continue;
       accumulates_.join_rows(strip, columns, index + joined * step, step, plan_.is_in_order_);
-      joined = next;
+      joined = end;
     }
   }
 
@@ -232,7 +234,10 @@ class ReducePlan::Worker {
       if (phases > 1) {
         accumulate_packed(tile_, part, columns, row_bytes, index + r * rows.out);
       } else {
-        accumulate_rows(strip_, tile_, part, row_bytes, columns, index + r * rows.out, rows.out);
+        // Lines that are whole in a tile follow each other.
+        const bool is_packed = rows.in == plan_.item_ && plan_.geometry_.columns.in == part * plan_.item_;
+        const std::byte* const next = is_packed ? from + columns * plan_.geometry_.columns.in : nullptr;
+        accumulate_rows(strip_, tile_, part, row_bytes, columns, index + r * rows.out, rows.out, next);
       }
     }
   }
