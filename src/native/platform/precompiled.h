@@ -1,5 +1,5 @@
-// What most files include of the standard library and of the processor's, for the build to compile once. Each file
-// still includes what it needs.
+// What most files include of the standard library and of the processor's, for the build to compile once. Each
+// file still includes what it needs.
 #pragma once
 
 #include <algorithm>
