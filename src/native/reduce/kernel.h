@@ -79,6 +79,10 @@ struct ReduceKernel {
   // The same of elements.
   void (*fill)(const ReduceParameters& parameters, std::byte* to, int64_t count);
   void (*accumulate)(const ReduceParameters& parameters, const Strip& strip, const Rows& rows);
+  // The same of packed lines of so many elements each; returns how many of the lines are done. Null where a
+  // function or an instruction set has no kernel for them.
+  int64_t (*accumulate_lines)(const ReduceParameters& parameters, const Strip& strip, const std::byte* from,
+                              int64_t elements, int64_t lines) = nullptr;
   int64_t rows_at_once = tuning::kRowsAtOnce;  // that are best combined with a strip
   // Sets the accumulators of planes to what their rows come to; those of indices to the numbers of rows, of
   // which there are most_rows at most.

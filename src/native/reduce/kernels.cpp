@@ -10,6 +10,7 @@
 #include "reduce/indices.h"
 #include "reduce/kernel.h"
 #include "reduce/operations.h"
+#include "reduce/short_lines.h"
 #include "reduce/tuning.h"
 
 ANYDML_ISA_BEGIN
@@ -37,6 +38,15 @@ constexpr PlanesFunction planes_of() {
   }
 }
 
+// Of sums, and of the largest.
+template <class Op>
+constexpr auto accumulate_lines_of_kernel() -> decltype(ReduceKernel::accumulate_lines) {
+#if defined(ANYDML_ISA_AVX512)
+  if constexpr (requires { requires Op::kHasShortLines; }) return accumulate_lines<Op>;
+#endif
+  return nullptr;
+}
+
 template <class Op>
 constexpr ReduceKernel kernel_of(FinishFunction finish) {
   return {.element_size = sizeof(typename Op::Element),
@@ -44,6 +54,7 @@ constexpr ReduceKernel kernel_of(FinishFunction finish) {
           .start = start<Op>,
           .fill = fill<Op>,
           .accumulate = accumulate<Op>,
+          .accumulate_lines = accumulate_lines_of_kernel<Op>(),
           .rows_at_once = Op::kSettledAfter == 0 ? tuning::kRowsAtOnce : tuning::kRowsOfProducts,
           .reduce_planes = planes_of<Op>(),
           .reduce_lines = reduce_lines<Op>,

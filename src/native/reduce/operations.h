@@ -64,6 +64,8 @@ struct Sum : OfOneNumber<T, A> {
   template <class U>
   using State = typename OfOneNumber<T, A>::template State<U>;
 
+  // Whether lines of a few elements each have kernels of their own.
+  static constexpr bool kHasShortLines = kTerm == Term::kValue;
   static A identity(const ReduceParameters&) { return 0; }
   static A start(double) { return 0; }
 
@@ -97,6 +99,7 @@ struct Largest : OfOneNumber<T, A, Vector> {
   template <class U>
   using State = typename OfOneNumber<T, A, V>::template State<U>;
   using Narrow = Largest<T, A, NarrowLanes<A>>;
+  static constexpr bool kHasShortLines = true;
 
   static constexpr bool kHasNan = std::is_floating_point_v<A>;
   static constexpr A kLeast =
@@ -136,6 +139,7 @@ struct LargestHalf : OfOneNumber<int16_t, int16_t, Vector> {
   template <class U>
   using State = typename OfOneNumber<A, A, V>::template State<U>;
   using Narrow = LargestHalf<kHasIndices, NarrowLanes<A>>;
+  static constexpr bool kHasShortLines = true;
 
   static constexpr bool kHasNan = true;
   static constexpr A kMagnitude = 0x7fff;

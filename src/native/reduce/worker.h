@@ -227,19 +227,38 @@ class ReducePlan::Worker {
     if (rows.in == row_bytes && plan_.geometry_.columns.in == plan_.item_) {
       return accumulate_packed(from, count, columns, row_bytes, index);
     }
+    const int64_t line_step = plan_.geometry_.columns.in;
+    const bool is_packed = phases == 1 && rows.in == plan_.item_ && line_step == count * plan_.item_;
+    if (is_packed && accumulates_.accumulate_lines != nullptr) {
+      const int64_t done = accumulates_.accumulate_lines(plan_.parameters_, strip_, from, count, columns);
+      if (done > 0) {
+        return accumulate_tile(accumulates_.at(strip_, done), from + done * line_step, count, columns - done,
+                               index);
+      }
+    }
     const int64_t most = std::max(tuning::kTileBytes / row_bytes / phases, int64_t{1}) * phases;
     for (int64_t r = 0; r < count; r += most) {
       const int64_t part = std::min(most, count - r);
-      gather({from + r * rows.in, rows.in, plan_.geometry_.columns.in}, part, columns, row_bytes);
-      if (phases > 1) {
-        accumulate_packed(tile_, part, columns, row_bytes, index + r * rows.out);
-      } else {
-        // Lines that are whole in a tile follow each other.
-        const bool is_packed = rows.in == plan_.item_ && plan_.geometry_.columns.in == part * plan_.item_;
-        const std::byte* const next = is_packed ? from + columns * plan_.geometry_.columns.in : nullptr;
-        accumulate_rows(strip_, tile_, part, row_bytes, columns, index + r * rows.out, rows.out, next);
+      if (phases == 1) {
+        accumulate_tile(strip_, from + r * rows.in, part, columns, index + r * rows.out);
+        continue;
       }
+      gather({from + r * rows.in, rows.in, line_step}, part, columns, row_bytes);
+      accumulate_packed(tile_, part, columns, row_bytes, index + r * rows.out);
     }
+  }
+
+  void accumulate_tile(const Strip& strip, const std::byte* from, int64_t count, int64_t columns,
+                       int64_t index) {
+    if (columns == 0) return;
+    const Loop& rows = plan_.geometry_.rows;
+    const int64_t line_step = plan_.geometry_.columns.in;
+    const int64_t row_bytes = columns * plan_.item_;
+    gather({from, rows.in, line_step}, count, columns, row_bytes);
+    // Lines that are whole in a tile follow each other.
+    const bool is_packed = rows.in == plan_.item_ && line_step == count * plan_.item_;
+    accumulate_rows(strip, tile_, count, row_bytes, columns, index, rows.out,
+                    is_packed ? from + columns * line_step : nullptr);
   }
 
   void gather(const Tile& tile, int64_t rows, int64_t columns, int64_t row_bytes) {
