@@ -103,7 +103,7 @@ class ColumnBlock {
   // The line of so many rows as one that is computed in place.
   Line as_line(int64_t number, int64_t rows, float* room) const {
     std::byte* const at = line(number);
-    return {{Vectors{at, kLineBytes, false}}, at, kLineBytes, rows, rows, kLanes, 0, rows, room};
+    return {{Vectors{at, kLineBytes, false}}, at, kLineBytes, rows, rows, kLanes, 0, rows, room, is_half_};
   }
 
   static constexpr int64_t kMostLines = 16;
