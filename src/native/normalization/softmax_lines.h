@@ -89,6 +89,7 @@ ANYDML_INLINE Sixteen largest_of(const Line& line) {
 struct BelowAll {
   PowersBelow parts[kSingleParts];
 
+  BelowAll() = default;
   explicit BelowAll(const Sixteen& most) : BelowAll(most, std::make_index_sequence<kSingleParts>{}) {}
 
   template <bool kIsFar>
@@ -96,6 +97,12 @@ struct BelowAll {
     Sixteen y;
 #pragma GCC unroll 16
     for (int64_t p = 0; p < kSingleParts; ++p) y.parts[p] = parts[p].template of<kIsFar>(x.parts[p]);
+    return y;
+  }
+  ANYDML_INLINE Sixteen of_halves(const Sixteen& x) const {
+    Sixteen y;
+#pragma GCC unroll 16
+    for (int64_t p = 0; p < kSingleParts; ++p) y.parts[p] = parts[p].of_halves(x.parts[p]);
     return y;
   }
   // As numbers of double precision, whose rounding errors are taken along.
@@ -172,6 +179,7 @@ struct Logarithms {
   Sixteen low;
   bool is_near;
 
+  Logarithms() = default;
   Logarithms(const Wide& largest, const Wide& logarithms, bool near)
       : most(largest), logarithm(logarithms), is_near(near) {
     const Wide sum = most + logarithm;
@@ -188,16 +196,20 @@ struct Logarithms {
     low = sixteen(static_cast<float>(sum - static_cast<double>(rounded)));
   }
 
+  // In single precision.
+  ANYDML_INLINE Sixteen rest_of(const Sixteen& x) const {
+    return each_part([](Singles v, Singles h, Singles l) ANYDML_INLINE_LAMBDA { return (v - h) - l; }, x,
+                     high, low);
+  }
+
   template <class T, bool kColumns>
   void take(const Line& line) const {
     if (!is_near) {
       return map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto&)
                                              ANYDML_INLINE_LAMBDA { return x - most - logarithm; });
     }
-    map_sixteens<T, kColumns>(line, [&](const Sixteen& x, const auto&) ANYDML_INLINE_LAMBDA {
-      return each_part([](Singles v, Singles h, Singles l) ANYDML_INLINE_LAMBDA { return (v - h) - l; }, x,
-                       high, low);
-    });
+    map_sixteens<T, kColumns>(line,
+                              [&](const Sixteen& x, const auto&) ANYDML_INLINE_LAMBDA { return rest_of(x); });
   }
 };
 
@@ -206,6 +218,7 @@ struct Shares {
   Sixteen high;
   Sixteen low;
 
+  Shares() = default;
   explicit Shares(const Wide& share) : high(as_sixteen(share)), low(as_sixteen(share - as_wide(high))) {}
   explicit Shares(double share)
       : high(sixteen(static_cast<float>(share))),
