@@ -92,16 +92,20 @@ ANYDML_INLINE void put_part(const Line& line, int64_t i, const Wide& y) {
   std::memcpy(to, some + line.back * kItem, static_cast<size_t>(line.lanes * kItem));
 }
 
-// Rounding to odd of what becomes halves by way of singles, so that it is rounded once.
+// Writes results, and rounds to odd what becomes halves by way of singles, so that it is rounded once.
 template <class T, bool kColumns>
-ANYDML_INLINE Wide before_narrowing(const Line& line, const Wide& y) {
+ANYDML_INLINE void store_results(const Line& line, std::byte* to, const Wide& y) {
   if constexpr (std::is_same_v<T, float> && kColumns) {
     if (line.is_of_halves) {
-      return each_of(
-          [](Doubles x) ANYDML_INLINE_LAMBDA { return odd_singles<static_cast<int>(kDoubleLanes)>(x); }, y);
+      ANYDML_UNROLL(16)
+      for (int64_t p = 0; p < kParts; ++p) {
+        const auto singles = round_to_odd<static_cast<int>(kDoubleLanes)>(y.parts[p]);
+        std::memcpy(to + p * static_cast<int64_t>(sizeof(singles)), &singles, sizeof(singles));
+      }
+      return;
     }
   }
-  return y;
+  store_wide_lanes<T>(to, y);
 }
 
 // Writes result(i, x, at) for each vector x of the first tensor, at(k) being that of another. A row's part is
@@ -117,7 +121,7 @@ ANYDML_INLINE void map_line(const Line& line, const Result& result) {
   for (int64_t i = 0; i < line.whole; ++i) {
     const Wide x = load_wide_lanes<T>(line.in[0].at + i * line.in[0].step);
     const Wide y = result(i, x, [&](size_t k) ANYDML_INLINE_LAMBDA { return vector_at<T>(line.in[k], i); });
-    store_wide_lanes<T>(line.out + i * line.out_step, before_narrowing<T, kColumns>(line, y));
+    store_results<T, kColumns>(line, line.out + i * line.out_step, y);
   }
   if (has_last) return put_part<T, kColumns>(line, line.whole, last);
   for (int64_t i = line.whole; i < line.count; ++i) put_part<T, kColumns>(line, i, of_part(i));

@@ -136,12 +136,6 @@ struct SoftmaxColumns {
     return load_sixteen<T>(reinterpret_cast<const std::byte*>(some));
   }
 
-  template <class T, bool kIsFar>
-  ANYDML_INLINE static Sixteen powers_of(const BelowAll& below, const Sixteen& x) {
-    if constexpr (std::is_same_v<T, float>) return below.of<kIsFar>(x);
-    return below.of_halves(x);
-  }
-
   template <class T>
   static constexpr auto kPiece = kLanes * static_cast<int64_t>(sizeof(T));
 
@@ -194,7 +188,7 @@ struct SoftmaxColumns {
     Wide sum = wide_at(state.sum.data());
     const auto plus = [](Singles a, Singles b) ANYDML_INLINE_LAMBDA { return a + b; };
     const auto pair = [&](int64_t r) ANYDML_INLINE_LAMBDA {
-      return each_part(plus, powers_of<T, kIsFar>(below, x[r]), powers_of<T, kIsFar>(below, x[r + 1]));
+      return each_part(plus, below.template of<T, kIsFar>(x[r]), below.template of<T, kIsFar>(x[r + 1]));
     };
     if constexpr (std::is_same_v<T, Half>) {
       sum = sum +
@@ -225,7 +219,7 @@ struct SoftmaxColumns {
     for (int64_t r = 0; r < kRows; ++r) {
       sum = sum + as_wide(each_part([](Singles v, Singles m, Singles power)
                                         ANYDML_INLINE_LAMBDA { return v == m ? Singles{} : power; },
-                                    x[r], all, powers_of<T, kIsFar>(below, x[r])));
+                                    x[r], all, below.template of<T, kIsFar>(x[r])));
       equal = each_part([](Singles v, Singles m, Singles count)
                             ANYDML_INLINE_LAMBDA { return v == m ? count + 1.0F : count; },
                         x[r], all, equal);
@@ -280,7 +274,7 @@ struct SoftmaxColumns {
       of[n] = {BelowAll(finite(states[n].most)), Shares(wide_at(states[n].others.data()))};
     }
     for_results<T>(part, [&of](int64_t n, const Sixteen& x) ANYDML_INLINE_LAMBDA {
-      const Sixteen powers = powers_of<T, kIsFar>(of[n].below, x);
+      const Sixteen powers = of[n].below.template of<T, kIsFar>(x);
       if constexpr (std::is_same_v<T, Half>) return powers * of[n].shares.high;
       return of[n].shares.of(powers);
     });

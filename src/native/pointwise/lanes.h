@@ -204,16 +204,12 @@ ANYDML_INLINE Singles looked_up(const LookupTable& table, Bits index) {
 // Rounds doubles to odd singles, from which halves are rounded as from the doubles: the last bit, which no
 // half has, is set where 24 bits do not hold the number.
 template <int kLanes>
-ANYDML_INLINE Lanes<double, kLanes> odd_singles(Lanes<double, kLanes> v) {
+ANYDML_INLINE Lanes<float, kLanes> round_to_odd(Lanes<double, kLanes> v) {
   using Bits = Lanes<uint64_t, kLanes>;
   constexpr uint64_t kLast = uint64_t{1} << (52 - 23);
   const Bits bits = bits_as<Bits>(v);
   const Bits odd = (((bits & (kLast - 1)) + (kLast - 1)) | bits) & kLast;
-  return bits_as<Lanes<double, kLanes>>((bits & ~(2 * kLast - 1)) | odd);
-}
-template <int kLanes>
-ANYDML_INLINE Lanes<float, kLanes> round_to_odd(Lanes<double, kLanes> v) {
-  const auto rest = odd_singles<kLanes>(v);
+  const auto rest = bits_as<Lanes<double, kLanes>>((bits & ~(2 * kLast - 1)) | odd);
 #if defined(ANYDML_VECTORS)
   return to_singles(rest);
 #else
