@@ -225,6 +225,15 @@ def test_a_large_mean_leaves_the_variance_its_digits() -> None:
     np.testing.assert_array_equal(y, np.float32([-(1.5**0.5), 0, 1.5**0.5]))
 
 
+def test_norms_of_halves_are_rounded_once_along_columns() -> None:
+    """By way of singles, a few of so many would be rounded twice."""
+    x = np.random.default_rng(1).normal(1, 3, (4, 1, 600, 64)).astype(np.float16)
+    wide = x.astype(np.float64)
+    for p in (1, 2):
+        norm = (np.abs(wide) ** p).sum(2, keepdims=True) ** (1 / p)
+        np.testing.assert_array_equal(anydml.lp_normalization(x, 2, p=p), (wide / norm).astype(np.float16))
+
+
 def test_the_bits_depend_on_no_stride() -> None:
     x = np.random.default_rng(5).uniform(-2, 2, (3, 37, 5, 41)).astype(np.float32)
     for operator, options in (

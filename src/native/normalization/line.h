@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "normalization/wide.h"
 #include "platform/isa.h"
+#include "pointwise/lanes.h"
 #include "simd/half.h"
 
 ANYDML_ISA_BEGIN
@@ -31,6 +33,7 @@ struct Line {
   int64_t back;      // how many lanes these begin before what is theirs; 0 where there is nothing before them
   int64_t elements;  // of a group
   float* room;       // for the line's elements, and a vector before them
+  bool is_of_halves = false;  // whether its singles are halves in a buffer, to be narrowed once more
 };
 
 template <class T>
@@ -89,6 +92,22 @@ ANYDML_INLINE void put_part(const Line& line, int64_t i, const Wide& y) {
   std::memcpy(to, some + line.back * kItem, static_cast<size_t>(line.lanes * kItem));
 }
 
+// Writes results, and rounds to odd what becomes halves by way of singles, so that it is rounded once.
+template <class T, bool kColumns>
+ANYDML_INLINE void store_results(const Line& line, std::byte* to, const Wide& y) {
+  if constexpr (std::is_same_v<T, float> && kColumns) {
+    if (line.is_of_halves) {
+      ANYDML_UNROLL(16)
+      for (int64_t p = 0; p < kParts; ++p) {
+        const auto singles = round_to_odd<static_cast<int>(kDoubleLanes)>(y.parts[p]);
+        std::memcpy(to + p * static_cast<int64_t>(sizeof(singles)), &singles, sizeof(singles));
+      }
+      return;
+    }
+  }
+  store_wide_lanes<T>(to, y);
+}
+
 // Writes result(i, x, at) for each vector x of the first tensor, at(k) being that of another. A row's part is
 // read before anything is written, as the output may lie over the input.
 template <class T, bool kColumns, class Result>
@@ -101,9 +120,8 @@ ANYDML_INLINE void map_line(const Line& line, const Result& result) {
   const Wide last = has_last ? of_part(line.whole) : Wide{};
   for (int64_t i = 0; i < line.whole; ++i) {
     const Wide x = load_wide_lanes<T>(line.in[0].at + i * line.in[0].step);
-    store_wide_lanes<T>(line.out + i * line.out_step, result(i, x, [&](size_t k) ANYDML_INLINE_LAMBDA {
-                          return vector_at<T>(line.in[k], i);
-                        }));
+    const Wide y = result(i, x, [&](size_t k) ANYDML_INLINE_LAMBDA { return vector_at<T>(line.in[k], i); });
+    store_results<T, kColumns>(line, line.out + i * line.out_step, y);
   }
   if (has_last) return put_part<T, kColumns>(line, line.whole, last);
   for (int64_t i = line.whole; i < line.count; ++i) put_part<T, kColumns>(line, i, of_part(i));

@@ -224,7 +224,8 @@ class LinesPlan final : public Plan {
       constexpr auto kOwnStep = static_cast<int64_t>(kLanes * sizeof(T));
       constexpr auto kStep = static_cast<int64_t>(kLanes * sizeof(float));
       const Line line{
-          {Vectors{at, kStep, false}}, at, kStep, elements_, elements_, kLanes, 0, elements_, room.get()};
+          {Vectors{at, kStep, false}}, at, kStep, elements_, elements_, kLanes, 0, elements_, room.get(),
+          std::is_same_v<T, Half>};
       int64_t group = share_begin(call, calls, groups);
       const int64_t end = share_begin(call + 1, calls, groups);
       Walk walk(geometry_.kept, group * kLanes);

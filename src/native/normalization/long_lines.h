@@ -26,6 +26,7 @@
 #include "platform/parallel.h"
 #include "pointwise/lanes.h"
 #include "simd/half.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 
@@ -123,7 +124,7 @@ struct SoftmaxParts {
     // Of a part before anything is written, as the output may lie over the input.
     const bool has_last = line.whole < line.count;
     const auto result = [&](const Sixteen& x)
-                            ANYDML_INLINE_LAMBDA { return shares.of(below.template of<kIsFar>(x)); };
+                            ANYDML_INLINE_LAMBDA { return shares.of(below.template of<T, kIsFar>(x)); };
     const Sixteen last = has_last ? result(part_of_sixteen<T>(line, line.whole)) : Sixteen{};
     for (int64_t i = 0; i < line.whole; ++i) {
       store_sixteen<T>(line.out + i * line.out_step,
@@ -191,14 +192,39 @@ class LongLinesPlan final : public Plan {
       if (i % parts_ > 0)
         Op::merge(states[static_cast<size_t>(i - i % parts_)], states[static_cast<size_t>(i)]);
     }
+    const bool streams = lines_ * size_ * kItem >= kStreamFrom && in != out;
     parallel_for(lines_ * parts_, threads, [&](int64_t i) {
       const State& state = states[static_cast<size_t>(i - i % parts_)];
+      if (streams) return stream_part(i, in, out, state);
       for_chunks(i, [&](const Line& chunk, int64_t first) { op_.template map<T>(chunk, first, state); });
     });
   }
 
  private:
   using State = typename Op::State;
+
+  static constexpr auto kItem = static_cast<int64_t>(sizeof(T));
+
+  // The results of a part past the caches, by whole lines of these.
+  void stream_part(int64_t i, const std::byte* in, std::byte* out, const State& state) const {
+    constexpr int64_t kAtOnce = kPrefetchDistance / kItem;
+    alignas(64) std::byte results[kAtOnce * kItem];
+    const Walk walk(geometry_.kept, i / parts_);
+    in += walk.offset(0);
+    out += walk.offset(1);
+    const int64_t end = share_begin(i % parts_ + 1, parts_, size_);
+    int64_t size = 0;
+    for (int64_t first = share_begin(i % parts_, parts_, size_); first < end; first += size) {
+      const int64_t to_line = to_next_line(out + first * kItem) / kItem;
+      size = std::min(to_line > 0 ? to_line : kAtOnce, end - first);
+      prefetch_lines(prefetch_address(in + first * kItem, false), size * kItem);
+      Line chunk = part_of_line<T>(in, out, first, size);
+      chunk.out = results;
+      op_.template map<T>(chunk, first, state);
+      stream_copy(out + first * kItem, results, size * kItem);
+    }
+    stream_fence();
+  }
 
   // With a place in the whole line.
   static State numbered(State state, int64_t first) {

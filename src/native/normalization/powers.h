@@ -60,6 +60,7 @@ struct PowersBelow {
   Singles least;  // an element whose power is 0, as all below it are taken to be
   Singles shift;  // leaves the number of eighths, and in its bits the exponent of the scaled power
 
+  PowersBelow() = default;
   explicit PowersBelow(Singles most) : taken(magnitude_of<float>(most) > kNear ? most : Singles{}) {
     constexpr auto kZeroFrom = static_cast<float>(8 * (127 + kPowerScale));
     const auto bits = bits_as<SingleBits>(multiply_add(most - taken, singles(kPerUnit), singles(kShift)));
@@ -76,6 +77,14 @@ struct PowersBelow {
     const Reduced reduced = reduce<kIsFar>(x);
     const Singles r = reduced.most_of_r + reduced.tail;
     return multiply_add(reduced.t, multiply_add(r * r, quotient(r), r), reduced.t);
+  }
+  // Of halves, of which none is far from 0, within 2^-16 of the power: with e^r as 1 + r + r^2 / 2.
+  ANYDML_INLINE Singles of_halves(Singles x) const {
+    const Singles d = lane_max<float>(least, x);
+    const Singles shifted = multiply_add(d, singles(kPerUnit), shift);
+    const Singles r = multiply_add(shifted - shift, singles(-kEighthHigh), d);
+    const Singles t = power_of(bits_as<SingleBits>(shifted));
+    return multiply_add(t * r, multiply_add(r, singles(0.5F), singles(1)), t);
   }
   // As a sum of two numbers, of which the first is t * (1 + r), rounded.
   template <bool kIsFar>
@@ -110,7 +119,11 @@ struct PowersBelow {
     const Singles most_of_r = multiply_add(k, singles(-kEighthHigh), d);  // exact
     Singles tail = multiply_add(k, singles(-kEighthLow), bits_as<Singles>(looked_up(kEighths.tails, bits)));
     if constexpr (kIsFar) tail = tail + error;
-    return {bits_as<Singles>(looked_up(kEighths.powers, bits) + (bits << 20)), most_of_r, tail};
+    return {power_of(bits), most_of_r, tail};
+  }
+  // 2^(k / 8) of the bits that have k, scaled.
+  ANYDML_INLINE static Singles power_of(SingleBits bits) {
+    return bits_as<Singles>(looked_up(kEighths.powers, bits) + (bits << 20));
   }
   // (e^r - 1 - r) / r^2
   ANYDML_INLINE static Singles quotient(Singles r) {

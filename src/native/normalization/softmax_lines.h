@@ -89,13 +89,21 @@ ANYDML_INLINE Sixteen largest_of(const Line& line) {
 struct BelowAll {
   PowersBelow parts[kSingleParts];
 
+  BelowAll() = default;
   explicit BelowAll(const Sixteen& most) : BelowAll(most, std::make_index_sequence<kSingleParts>{}) {}
 
-  template <bool kIsFar>
+  // Of halves as exact as these need.
+  template <class T, bool kIsFar>
   ANYDML_INLINE Sixteen of(const Sixteen& x) const {
     Sixteen y;
 #pragma GCC unroll 16
-    for (int64_t p = 0; p < kSingleParts; ++p) y.parts[p] = parts[p].template of<kIsFar>(x.parts[p]);
+    for (int64_t p = 0; p < kSingleParts; ++p) {
+      if constexpr (std::is_same_v<T, Half>) {
+        y.parts[p] = parts[p].of_halves(x.parts[p]);
+      } else {
+        y.parts[p] = parts[p].template of<kIsFar>(x.parts[p]);
+      }
+    }
     return y;
   }
   // As numbers of double precision, whose rounding errors are taken along.
@@ -132,7 +140,7 @@ Wide add_powers(const Line& line, const BelowAll& below) {
   Wide sum{};
   for_sixteens<T, kColumns>(line, [&](int64_t i, const Sixteen& x) ANYDML_INLINE_LAMBDA {
     __builtin_prefetch(line.out + i * line.out_step, 1);  // while there is something to compute
-    store_sixteen<float>(kept + i * kStep, below.template of<kIsFar>(x));
+    store_sixteen<float>(kept + i * kStep, below.template of<T, kIsFar>(x));
     // Those before, as what was just stored would be waited for.
     sum = sum + load_wide_lanes<float>(kept + (i - 1) * kStep);
   });
@@ -146,7 +154,7 @@ std::array<Wide, 2> add_lower_powers(const Line& line, const BelowAll& below, co
   for_sixteens<T, kColumns>(line, [&](int64_t, const Sixteen& x) ANYDML_INLINE_LAMBDA {
     sum = sum + as_wide(each_part([](Singles v, Singles m, Singles power)
                                       ANYDML_INLINE_LAMBDA { return v == m ? Singles{} : power; },
-                                  x, most, below.template of<kIsFar>(x)));
+                                  x, most, below.template of<T, kIsFar>(x)));
     equal = each_part([](Singles v, Singles m, Singles all)
                           ANYDML_INLINE_LAMBDA { return v == m ? all + 1.0F : all; },
                       x, most, equal);
@@ -172,6 +180,7 @@ struct Logarithms {
   Sixteen low;
   bool is_near;
 
+  Logarithms() = default;
   Logarithms(const Wide& largest, const Wide& logarithms, bool near)
       : most(largest), logarithm(logarithms), is_near(near) {
     const Wide sum = most + logarithm;
@@ -188,16 +197,20 @@ struct Logarithms {
     low = sixteen(static_cast<float>(sum - static_cast<double>(rounded)));
   }
 
+  // In single precision.
+  ANYDML_INLINE Sixteen rest_of(const Sixteen& x) const {
+    return each_part([](Singles v, Singles h, Singles l) ANYDML_INLINE_LAMBDA { return (v - h) - l; }, x,
+                     high, low);
+  }
+
   template <class T, bool kColumns>
   void take(const Line& line) const {
     if (!is_near) {
       return map_line<T, kColumns>(line, [&](int64_t, const Wide& x, const auto&)
                                              ANYDML_INLINE_LAMBDA { return x - most - logarithm; });
     }
-    map_sixteens<T, kColumns>(line, [&](const Sixteen& x, const auto&) ANYDML_INLINE_LAMBDA {
-      return each_part([](Singles v, Singles h, Singles l) ANYDML_INLINE_LAMBDA { return (v - h) - l; }, x,
-                       high, low);
-    });
+    map_sixteens<T, kColumns>(line,
+                              [&](const Sixteen& x, const auto&) ANYDML_INLINE_LAMBDA { return rest_of(x); });
   }
 };
 
@@ -206,6 +219,7 @@ struct Shares {
   Sixteen high;
   Sixteen low;
 
+  Shares() = default;
   explicit Shares(const Wide& share) : high(as_sixteen(share)), low(as_sixteen(share - as_wide(high))) {}
   explicit Shares(double share)
       : high(sixteen(static_cast<float>(share))),
@@ -281,8 +295,7 @@ struct SoftmaxLine {
     // would be lost beside the largest.
     const SinglePair pair = below.parts[0].template pair_of<kIsFar>(all.parts[0]);
     const double of_most = first_of(pair.high) + static_cast<double>(first_of(pair.low));
-    double rest =
-        (sum - static_cast<double>(first_of(below.parts[0].template of<kIsFar>(all.parts[0])))) / of_most;
+    double rest = (sum - static_cast<double>(first_of(below.template of<T, kIsFar>(all).parts[0]))) / of_most;
     if (rest < kLeastRest) [[unlikely]] {
       const auto [lower, equal] = add_lower_powers<T, false, kIsFar>(line, below, all);
       rest = joined(lower, added) / of_most + (joined(equal, added) - 1);
@@ -307,7 +320,7 @@ struct SoftmaxLine {
     }
     const auto quotient = [](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { return a / b; };
     const Wide of_most = below.template exact<kIsFar>(most);
-    Wide rest = each_of(quotient, sum - as_wide(below.template of<kIsFar>(most)), of_most);
+    Wide rest = each_of(quotient, sum - as_wide(below.template of<T, kIsFar>(most)), of_most);
     std::array<double, kLanes> rests;
     put_wide(rests.data(), rest);
     if (std::ranges::any_of(rests, [](double x) { return x < kLeastRest; })) {

@@ -1,0 +1,118 @@
+// Blocks of columns: groups side by side whose elements are a step apart, as lines of single precision in a
+// buffer. Memory is read and written by pieces of rows that are as long as the buffer allows, as elements
+// that are lanes of one line lie far from the next ones; and halves are converted once for all passes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include "core/layout.h"
+#include "movement/copy.h"
+#include "normalization/geometry.h"
+#include "normalization/line.h"
+#include "normalization/sixteen.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "simd/half.h"
+#include "stores/nontemporal.h"
+
+ANYDML_ISA_BEGIN
+
+inline constexpr int64_t kLineBytes = kLanes * static_cast<int64_t>(sizeof(float));
+
+// Sixteen singles or halves as singles, and back.
+ANYDML_INLINE void widen_sixteen(const std::byte* from, bool is_half, std::byte* to) {
+  store_sixteen<float>(to, is_half ? load_sixteen<Half>(from) : load_sixteen<float>(from));
+}
+ANYDML_INLINE void narrow_sixteen(const std::byte* from, bool is_half, std::byte* to) {
+  const Sixteen x = load_sixteen<float>(from);
+  is_half ? store_sixteen<Half>(to, x) : store_sixteen<float>(to, x);
+}
+
+// A buffer of some rows of some columns: a line of vectors for each sixteen columns, one line after the
+// other.
+class ColumnBlock {
+ public:
+  // Of so many numbers at most. There is a line of the cache between lines, so that not all begin in one set.
+  ColumnBlock(int64_t most_rows, int64_t most_lines, bool is_half)
+      : is_half_(is_half),
+        item_(is_half ? sizeof(Half) : sizeof(float)),
+        pitch_((most_rows + 1) * kLineBytes),
+        numbers_(new float[static_cast<size_t>(most_lines * (most_rows + 1) * kLanes)]) {}
+
+  std::byte* line(int64_t number) const {
+    return reinterpret_cast<std::byte*>(numbers_.get()) + number * pitch_;
+  }
+
+  // Of rows `step` bytes apart; of columns that are one where they are `is_one`. Lanes behind the last column
+  // are copies of it.
+  void load(const std::byte* from, int64_t step, int64_t rows, int64_t columns, bool is_one) const {
+    const int64_t piece = kLanes * item_;
+    const int64_t whole = is_one ? 0 : columns / kLanes;
+    const int64_t lines = divided_up(columns, kLanes);
+    const int64_t pitch = pitch_;
+    const bool is_half = is_half_;
+    for (int64_t r = 0; r < rows; ++r, from += step) {
+      std::byte* to = line(0) + r * kLineBytes;
+      for (int64_t i = 0; i < whole; ++i, to += pitch) widen_sixteen(from + i * piece, is_half, to);
+      for (int64_t i = whole; i < lines; ++i, to += pitch) {
+        std::byte some[kLineBytes];
+        for (int64_t k = 0; k < kLanes; ++k) {
+          const int64_t column = is_one ? 0 : std::min(i * kLanes + k, columns - 1);
+          std::memcpy(some + k * item_, from + column * item_, static_cast<size_t>(item_));
+        }
+        widen_sixteen(some, is_half, to);
+      }
+    }
+  }
+
+  // Past the caches, or not.
+  void put(int64_t rows, int64_t columns, std::byte* to, int64_t step, bool is_streamed) const {
+    alignas(64) std::byte row[kMostLines * kLineBytes];
+    const int64_t piece = kLanes * item_;
+    const int64_t whole = columns / kLanes;
+    const int64_t pitch = pitch_;
+    const int64_t rest = (columns - whole * kLanes) * item_;
+    const bool is_half = is_half_;
+    for (int64_t r = 0; r < rows; ++r, to += step) {
+      const std::byte* from = line(0) + r * kLineBytes;
+      std::byte* const in_order = is_streamed ? row : to;
+      for (int64_t i = 0; i < whole; ++i, from += pitch) narrow_sixteen(from, is_half, in_order + i * piece);
+      if (rest > 0) {
+        std::byte some[kLineBytes];
+        narrow_sixteen(from, is_half, some);
+        std::memcpy(in_order + whole * piece, some, static_cast<size_t>(rest));
+      }
+      if (is_streamed) stream_copy(to, row, columns * item_);
+    }
+  }
+
+  // The line of so many rows as one that is computed in place.
+  Line as_line(int64_t number, int64_t rows, float* room) const {
+    std::byte* const at = line(number);
+    return {{Vectors{at, kLineBytes, false}}, at, kLineBytes, rows, rows, kLanes, 0, rows, room, is_half_};
+  }
+
+  static constexpr int64_t kMostLines = 16;
+  // That stay in the first cache.
+  static constexpr int64_t kNumbers = 1 << 13;
+
+ private:
+  bool is_half_;
+  int64_t item_;
+  int64_t pitch_;
+  std::unique_ptr<float[]> numbers_;
+};
+
+// The rows of the next block come while there is something to compute, some of them beside each line of this
+// one.
+inline void prefetch_share(int64_t line, int64_t lines, const std::byte* from, int64_t step, int64_t rows,
+                           int64_t bytes) {
+  const int64_t end = share_begin(line + 1, lines, rows);
+  for (int64_t r = share_begin(line, lines, rows); r < end; ++r) prefetch_lines(from + r * step, bytes);
+}
+
+ANYDML_ISA_END
