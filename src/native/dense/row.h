@@ -88,24 +88,25 @@ using MultiplyRowsAcross = void (*)(const float* x, const std::byte* b, int64_t 
 
 #if defined(ANYDML_VECTORS) && defined(__GNUC__)
 // sums[r][c] = sum over k of x[r][k] * b[k][c], of a panel of columns, each of which lies side by side in
-// memory, `step` behind the one before. Rows of x are kDepth apart.
+// memory, `step` behind the one before. Rows of x are kDepth apart. One vector of columns after the other, as
+// columns of both are more streams than processors prefetch.
 template <class Item, int kRows>
 ANYDML_NOINLINE void multiply_rows_across(const float* x, const std::byte* b, int64_t step, int64_t depth,
                                           float* sums) {
   using S = Squares<Item>;
   constexpr auto kItem = static_cast<int64_t>(sizeof(Item));
   Columns y[kRows][2]{};
-  int64_t k = 0;
-  for (; k + S::kDeep <= depth; k += S::kDeep) {
+  const int64_t whole = depth / S::kDeep * S::kDeep;
 #pragma GCC unroll 2
-    for (int v = 0; v < 2; ++v) {
+  for (int v = 0; v < 2; ++v) {
+    for (int64_t k = 0; k < whole; k += S::kDeep) {
       for_each_of_columns<Item, 0>(b + v * kColumnLanes * step + k * kItem, step, [&](int64_t i, Columns w) {
 #pragma GCC unroll 4
         for (int r = 0; r < kRows; ++r) y[r][v] = multiply_add(x[r * kDepth + k + i] - Columns{}, w, y[r][v]);
       });
     }
   }
-  for (; k < depth; ++k) {
+  for (int64_t k = whole; k < depth; ++k) {
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) {
       const Columns w = element_of_columns<Item>(b + v * kColumnLanes * step + k * kItem, step);
