@@ -176,15 +176,20 @@ def test_a_sequence_in_a_batch_has_the_bits_that_it_has_alone(operator: str, dty
             np.testing.assert_array_equal(actual[:, :, 0], expected[:, :, i])
 
 
-@pytest.mark.parametrize("batch", [1, 270])
+@pytest.mark.parametrize(
+    ("batch", "steps", "hidden", "directions"), [(1, 150, 272, 1), (17, 70, 100, 2), (270, 3, 120, 1)]
+)
 @each_operator
-def test_large_layers_have_the_same_bits_on_every_number_of_threads(operator: str, batch: int) -> None:
-    """Of which steps, and sequences, are computed in several parts."""
-    steps, hidden = (3, 120) if batch > 1 else (150, 272)
+def test_large_layers_have_the_same_bits_on_every_number_of_threads(
+    operator: str, batch: int, steps: int, hidden: int, directions: int
+) -> None:
+    """Of which steps, and sequences, are computed in several parts, or sequences each on a thread of its own."""
     rng = np.random.default_rng(5)
-    inputs = scaled(values(operator, rng, steps=steps, batch=batch, read=33, hidden=hidden, directions=1))
+    sizes: dict[str, Any] = {"steps": steps, "batch": batch, "read": 33, "hidden": hidden, "directions": directions}
+    inputs = scaled(values(operator, rng, **sizes))
     inputs["SequenceLengthsTensor"][...] = np.maximum(inputs["SequenceLengthsTensor"], steps - 1)
-    desc = desc_of(operator, inputs)
+    options: dict[str, Any] = {"Direction": BIDIRECTIONAL} if directions == 2 else {}
+    desc = desc_of(operator, inputs, **options)
     many = by_kernel(desc, inputs)
     with threadpool_limits(1, "openmp"):
         one = by_kernel(desc, inputs)

@@ -13,7 +13,6 @@
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
 #include "simd/unaligned.h"
-#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 
@@ -21,7 +20,7 @@ ANYDML_ISA_BEGIN
 inline constexpr int64_t kRowVectors = 4;
 
 // sums[c] += sum over k of x[k] * b[k][c], of kVectors vectors or, of one, so many columns; from 0 on if they
-// are the first. What the next call reads, behind these columns, is prefetched meanwhile.
+// are the first.
 template <class Item, int kVectors>
 ANYDML_INLINE void add_rows(const float* x, const std::byte* b, int64_t step, int64_t depth, bool is_first,
                             float* sums, int64_t columns = kVectors * kColumnLanes) {
@@ -42,9 +41,6 @@ ANYDML_INLINE void add_rows(const float* x, const std::byte* b, int64_t step, in
       std::memset(rest, 0, kBytes);
       std::memcpy(rest, b, static_cast<size_t>(columns * kItem));
       from = rest;
-    } else {
-#pragma GCC unroll 8
-      for (int64_t i = 0; i < kBytes; i += kLine) prefetch_line(b + kBytes + i);
     }
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
@@ -68,8 +64,8 @@ ANYDML_NOINLINE void multiply_row_along(const float* x, const std::byte* b, int6
   // The last columns with some that are there already, whose sums are the same.
   const int64_t last = columns % kAtOnce == 0 || columns < kAtOnce ? -1 : columns - kAtOnce;
   float last_sums[kAtOnce];
-  for (int64_t k = 0; k < depth; k += kReadDepth) {
-    const int64_t deep = std::min(kReadDepth, depth - k);
+  for (int64_t k = 0; k < depth; k += kRowDepth) {
+    const int64_t deep = std::min(kRowDepth, depth - k);
     const std::byte* const from = b + k * step;
     int64_t c = 0;
     for (; c + kAtOnce <= columns; c += kAtOnce) {
@@ -92,24 +88,25 @@ using MultiplyRowsAcross = void (*)(const float* x, const std::byte* b, int64_t 
 
 #if defined(ANYDML_VECTORS) && defined(__GNUC__)
 // sums[r][c] = sum over k of x[r][k] * b[k][c], of a panel of columns, each of which lies side by side in
-// memory, `step` behind the one before. Rows of x are kDepth apart.
+// memory, `step` behind the one before. Rows of x are kDepth apart. One vector of columns after the other, as
+// columns of both are more streams than processors prefetch.
 template <class Item, int kRows>
 ANYDML_NOINLINE void multiply_rows_across(const float* x, const std::byte* b, int64_t step, int64_t depth,
                                           float* sums) {
   using S = Squares<Item>;
   constexpr auto kItem = static_cast<int64_t>(sizeof(Item));
   Columns y[kRows][2]{};
-  int64_t k = 0;
-  for (; k + S::kDeep <= depth; k += S::kDeep) {
+  const int64_t whole = depth / S::kDeep * S::kDeep;
 #pragma GCC unroll 2
-    for (int v = 0; v < 2; ++v) {
+  for (int v = 0; v < 2; ++v) {
+    for (int64_t k = 0; k < whole; k += S::kDeep) {
       for_each_of_columns<Item, 0>(b + v * kColumnLanes * step + k * kItem, step, [&](int64_t i, Columns w) {
 #pragma GCC unroll 4
         for (int r = 0; r < kRows; ++r) y[r][v] = multiply_add(x[r * kDepth + k + i] - Columns{}, w, y[r][v]);
       });
     }
   }
-  for (; k < depth; ++k) {
+  for (int64_t k = whole; k < depth; ++k) {
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) {
       const Columns w = element_of_columns<Item>(b + v * kColumnLanes * step + k * kItem, step);

@@ -36,6 +36,9 @@ inline constexpr int64_t kNearRows = 16 << 10;
 inline constexpr int64_t kFewRows = 2 * kMostRows;
 inline constexpr int64_t kReadDepth = 64;
 inline constexpr int64_t kReadColumns = 2048;
+// How many rows of the matrix are added to the sums of one row at a time: so few streams as processors
+// prefetch by themselves.
+inline constexpr int64_t kRowDepth = 8;
 // Rows that are multiplied at once by columns that lie side by side, as many as kMultiplyRowsAcross has.
 inline constexpr int64_t kRowsAcross = 4;
 // What packing takes, in rows of products that take as long: of columns, and of rows for each block of

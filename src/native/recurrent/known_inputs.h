@@ -10,11 +10,12 @@
 #include "dense/singles.h"
 #include "platform/isa.h"
 #include "recurrent/layer.h"
+#include "recurrent/workspace.h"
 
 ANYDML_ISA_BEGIN
 
 struct KnownInputs {
-  int64_t chunks = 1;  // that the weights are packed for
+  WorkDivision division;  // that the weights are packed for
   int64_t floats = 0;
   std::unique_ptr<const Singles64> memory;
   float* state = nullptr;  // R, packed, of one direction after the other

@@ -42,21 +42,16 @@ class RecurrentPlan final : public Plan {
         inputs_(n_.kind == CellKind::kLstm ? 8 : 6) {}
 
   void run(const void* const* inputs, void* const* outputs) const override {
-    const int64_t chunks = known_ ? known_->chunks : chunks_for_call();
-    RecurrentCall run = call_of(chunks);
+    RecurrentCall run = call_of(known_ ? known_->division : division_for_call());
     run.outputs = outputs;
     for (size_t i = 0; i < inputs_; ++i)
       run.inputs[i] = known_ && known_->copies[i] ? known_->copies[i].get() : inputs[i];
-    const Scratch memory = allocate(run);
-    PhaseTeam team(chunks, multiplications_of_a_step() >= kLongStep);
-    parallel_for(chunks, static_cast<int>(chunks), [&](int64_t i) {
-      PhaseMember member(team, i);
-      for (int64_t d = 0; d < n_.directions; ++d) {
-        for (int64_t first = 0; first < n_.batch; first += run.batch) {
-          if (!go_through({d, first, std::min(run.batch, n_.batch - first)}, run, member)) return;
-        }
-      }
-    });
+    const Scratch weights = allocate_weights(run);
+    if (run.division.groups > 1) {
+      run_groups(run);
+    } else {
+      run_together(run);
+    }
   }
 
   bool has_prepack() const override { return true; }
@@ -66,18 +61,17 @@ class RecurrentPlan final : public Plan {
     if (inputs[n_.x.tensor] != nullptr || inputs[n_.w.tensor] == nullptr || inputs[n_.r.tensor] == nullptr)
       return nullptr;
     auto known = std::make_shared<KnownInputs>();
-    known->chunks = chunks_for_call();
+    known->division = division_for_call();
     const WeightPacking<T> weights = packing();
     known->floats = n_.directions * (weights.state_size() + weights.input_size());
     const std::pair<float**, int64_t> parts[] = {{&known->state, n_.directions * weights.state_size()},
                                                  {&known->input, n_.directions * weights.input_size()}};
     known->memory = std::make_unique<const Singles64>(floats_of(parts));
     set_parts(parts, known->memory->data());
-    RecurrentCall run = call_of(known->chunks);
+    RecurrentCall run = call_of(known->division);
     std::copy_n(inputs, inputs_, run.inputs.begin());
-    parallel_for(run.chunks, static_cast<int>(run.chunks), [&](int64_t chunk) {
+    for_each_chunk(run, [&](UnitRange units) {
       for (int64_t d = 0; d < n_.directions; ++d) {
-        const UnitRange units = units_of(chunk, run.chunks);
         weights.pack_state(d, run, units, known->state + d * weights.state_size());
         weights.pack_input(d, run, units, known->input + d * weights.input_size());
       }
@@ -120,15 +114,17 @@ class RecurrentPlan final : public Plan {
 
   // Whether W is packed as a whole, as otherwise it would be again and again.
   bool packs_input_once(const RecurrentCall& run) const {
-    return !known_ && n_.steps * n_.batch >= kPackedOnce * run.steps * run.batch;
+    return !known_ && (run.division.groups > 1 || n_.steps * n_.batch >= kPackedOnce * run.steps * run.batch);
   }
 
   // A call without its tensors and its memory.
-  RecurrentCall call_of(int64_t chunks) const {
-    const int64_t ahead = std::clamp(kAhead * chunks / sums_, kFewestAhead, kMostAhead);
+  RecurrentCall call_of(WorkDivision division) const {
+    const bool shares_units = division.groups == 1;
+    const int64_t ahead =
+        std::clamp(kAhead * (shares_units ? division.chunks : 1) / sums_, kFewestAhead, kMostAhead);
     RecurrentCall run;
-    run.chunks = chunks;
-    run.batch = std::min(n_.batch, ahead);
+    run.division = division;
+    run.batch = std::min((n_.batch + division.groups - 1) / division.groups, ahead);
     run.steps = std::min(n_.steps, std::max<int64_t>(1, ahead / run.batch));
     run.state_level = level_for(run.batch);
     run.input_level = level_for(run.steps * run.batch);
@@ -136,32 +132,86 @@ class RecurrentPlan final : public Plan {
   }
 
   int64_t multiplications_of_a_step() const { return n_.batch * arrangement_.gates * n_.hidden * n_.hidden; }
-  int64_t chunks_for_call() const {
+  WorkDivision division_for_call() const {
     const int64_t of_a_step = multiplications_of_a_step();
     const int64_t all = n_.steps * n_.batch * arrangement_.gates * n_.hidden * (n_.hidden + n_.input);
     const int64_t most = std::min(units_ / kUnitBlock, of_a_step / kMultiplicationsOfAThread);
-    return std::clamp<int64_t>(threads_for(all / kMultiplicationsOfAByte * n_.directions), 1,
-                               std::max<int64_t>(1, most));
+    const int64_t threads = threads_for(all / kMultiplicationsOfAByte * n_.directions);
+    const int64_t chunks = std::clamp<int64_t>(threads, 1, std::max<int64_t>(1, most));
+    const int64_t groups = std::min(threads, n_.batch / kSequencesOfAThread);
+    const bool is_grouped = groups > 1 && groups >= chunks && n_.steps >= kStepsOfAGroup &&
+                            packing().state_size() <= kSharedWeights;
+    return {chunks, is_grouped ? groups : 1};
   }
 
-  Scratch allocate(RecurrentCall& run) const {
-    const int64_t states = run.batch * units_;
-    const int64_t rows = run.steps * run.batch;
-    const bool has_reset = n_.kind == CellKind::kGru;
-    const bool has_rows = packs_rows({0, 0, run.batch}, run.steps);
+  // Calls body(units) for all chunks, on as many threads.
+  template <class Body>
+  void for_each_chunk(const RecurrentCall& run, const Body& body) const {
+    const int64_t chunks = run.division.chunks;
+    parallel_for(chunks, static_cast<int>(chunks), [&](int64_t chunk) { body(units_of(chunk, chunks)); });
+  }
+
+  // Threads share the units of all sequences, and meet behind each step.
+  void run_together(RecurrentCall run) const {
+    const int64_t chunks = run.division.chunks;
+    const Scratch memory = allocate_states(run);
+    PhaseTeam team(chunks, chunks, has_long_steps());
+    parallel_for(chunks, static_cast<int>(chunks), [&](int64_t i) {
+      PhaseMember member(team, i);
+      for (int64_t d = 0; d < n_.directions; ++d) {
+        const auto prepare = [&](int64_t chunk) { load_weights(d, run, units_of(chunk, chunks)); };
+        if (!member.phase(prepare) || !go_through_all({d, 0, n_.batch}, run, member)) return;
+      }
+    });
+  }
+
+  // Each thread has sequences of its own, and waits for nobody.
+  void run_groups(const RecurrentCall& run) const {
+    const int64_t groups = run.division.groups;
+    for (int64_t d = 0; d < n_.directions; ++d) {
+      for_each_chunk(run, [&](UnitRange units) { load_weights(d, run, units); });
+      parallel_for(groups, static_cast<int>(groups), [&](int64_t group) {
+        RecurrentCall own = run;
+        const Scratch memory = allocate_states(own);
+        PhaseTeam team(run.division.chunks, 1, has_long_steps());
+        PhaseMember member(team, 0);
+        const int64_t first = share_begin(group, groups, n_.batch);
+        go_through_all({d, first, share_begin(group + 1, groups, n_.batch) - first}, own, member);
+      });
+    }
+  }
+
+  bool has_long_steps() const { return multiplications_of_a_step() >= kLongStep; }
+
+  // What threads share in any case.
+  Scratch allocate_weights(RecurrentCall& run) const {
     const std::pair<float**, int64_t> all[] = {
         {&run.weights, known_ ? 0 : packing().state_size()},
         {&run.input_weights, packs_input_once(run) ? packing().input_size() : 0},
         {&run.input_bias, sums_},
         {&run.state_bias, sums_},
-        {&run.peepholes, n_.peepholes.is_there() ? 3 * units_ : 0},
+        {&run.peepholes, n_.peepholes.is_there() ? 3 * units_ : 0}};
+    Scratch memory(floats_of(all) * 4);
+    set_parts(all, memory.floats());
+    return memory;
+  }
+
+  // What those share that go through the steps together.
+  Scratch allocate_states(RecurrentCall& run) const {
+    const int64_t states = run.batch * units_;
+    const int64_t rows = run.steps * run.batch;
+    const bool has_reset = n_.kind == CellKind::kGru;
+    // A group may have one sequence less than others, whose rows lie otherwise.
+    const bool has_rows = run.division.groups > 1 || packs_rows({0, 0, run.batch}, run.steps);
+    const bool has_panels = !known_ && !packs_input_once(run);
+    const std::pair<float**, int64_t> all[] = {
         {&run.sums, rows * sums_},
         {&run.h[0], states},
         {&run.h[1], states},
         {&run.c, n_.kind == CellKind::kLstm ? states : 0},
         {&run.reset, has_reset ? states : 0},
         {&run.rows, has_rows ? rows * std::min(n_.input, kPackedDepth) : 0},
-        {&run.panels, known_ ? 0 : run.chunks * kPackedWeights}};
+        {&run.panels, has_panels ? run.division.chunks * kPackedWeights : 0}};
     Scratch memory(floats_of(all) * 4);
     set_parts(all, memory.floats());
     return memory;
@@ -180,12 +230,20 @@ class RecurrentPlan final : public Plan {
     return std::min<int64_t>(length, n_.steps);
   }
 
-  // All steps of a part. Returns false where the calculation was cancelled.
+  // All steps of a part, as many sequences at a time as fit the memory. Returns false where the calculation
+  // was cancelled.
+  bool go_through_all(const Part& part, const RecurrentCall& run, PhaseMember& member) const {
+    for (int64_t first = 0; first < part.batch; first += run.batch) {
+      const int64_t batch = std::min(run.batch, part.batch - first);
+      if (!go_through({part.direction, part.first + first, batch}, run, member)) return false;
+    }
+    return true;
+  }
+
   bool go_through(const Part& part, const RecurrentCall& run, PhaseMember& member) const {
     int64_t steps = 0;
     for (int64_t b = 0; b < part.batch; ++b) steps = std::max(steps, length_of(part.first + b, run));
-    const bool is_first = part.first == 0;
-    if (!member.phase([&](int64_t chunk) { begin(part, run, units_of(chunk, run.chunks), is_first); }))
+    if (!member.phase([&](int64_t chunk) { begin(part, run, units_of(chunk, run.division.chunks)); }))
       return false;
     const bool is_backward = n_.is_backward || part.direction == 1;
     size_t before = 0;
@@ -201,7 +259,7 @@ class RecurrentPlan final : public Plan {
         float* const sums = run.sums + (t - ahead.first) * part.batch * sums_;
         for (int group = 0; group < arrangement_.state_groups; ++group) {
           const auto step = [&](int64_t chunk) {
-            const UnitRange units = units_of(chunk, run.chunks);
+            const UnitRange units = units_of(chunk, run.division.chunks);
             multiply_state(part, run, units, group, group == 0 ? run.h[before] : run.reset, sums);
             if (group + 1 < arrangement_.state_groups) {
               reset(part, t, run, units, run.h[before], sums);
@@ -215,17 +273,19 @@ class RecurrentPlan final : public Plan {
       }
     }
     return member.phase(
-        [&](int64_t chunk) { end(part, steps, run, units_of(chunk, run.chunks), run.h[before]); });
+        [&](int64_t chunk) { end(part, steps, run, units_of(chunk, run.division.chunks), run.h[before]); });
   }
 
-  // The weights of a direction, and the initial states.
-  void begin(const Part& part, const RecurrentCall& run, UnitRange units, bool is_first) const {
+  // The weights of a direction.
+  void load_weights(int64_t direction, const RecurrentCall& run, UnitRange units) const {
+    if (!known_) packing().pack_state(direction, run, units, run.weights);
+    if (packs_input_once(run)) packing().pack_input(direction, run, units, run.input_weights);
+    load_biases<T>(n_, direction, run, units);
+  }
+
+  // The initial states.
+  void begin(const Part& part, const RecurrentCall& run, UnitRange units) const {
     const int64_t d = part.direction;
-    if (is_first) {
-      if (!known_) packing().pack_state(d, run, units, run.weights);
-      if (packs_input_once(run)) packing().pack_input(d, run, units, run.input_weights);
-      load_biases<T>(n_, d, run, units);
-    }
     for (int64_t b = 0; b < part.batch; ++b) {
       const int64_t sequence = part.first + b;
       load_state(n_.initial, d, sequence, run, units, run.h[0] + b * units_);
@@ -265,8 +325,9 @@ class RecurrentPlan final : public Plan {
       const int64_t depth = std::min(most, n_.input - first);
       if (packs) {
         const auto pack = [&](int64_t chunk) {
-          for (int64_t row = share_begin(chunk, run.chunks, rows);
-               row < share_begin(chunk + 1, run.chunks, rows); ++row) {
+          const int64_t chunks = run.division.chunks;
+          for (int64_t row = share_begin(chunk, chunks, rows); row < share_begin(chunk + 1, chunks, rows);
+               ++row) {
             const int64_t t = row / part.batch;
             const int64_t b = row % part.batch;
             load_row<T>(x + t * n_.x.strides[1] + b * n_.x.strides[2] + first * n_.x.strides[3],
@@ -279,7 +340,7 @@ class RecurrentPlan final : public Plan {
         tile.step = sizeof(float);
       }
       const auto multiply = [&](int64_t chunk) {
-        multiply_chunk(part, tile, rows, first, depth, run, units_of(chunk, run.chunks));
+        multiply_chunk(part, tile, rows, first, depth, run, units_of(chunk, run.division.chunks));
       };
       if (!member.phase(multiply)) return false;
     }

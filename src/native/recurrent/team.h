@@ -20,11 +20,12 @@ ANYDML_ISA_BEGIN
 
 class PhaseTeam {
  public:
-  // Members ask whether to stop at every phase where these are long, and else now and then.
-  PhaseTeam(int64_t chunks, bool are_long)
+  // Members ask whether to stop at every phase where these are long, and else now and then. One alone takes
+  // all chunks in turn.
+  PhaseTeam(int64_t chunks, int64_t members, bool are_long)
       : chunks_(chunks),
         asked_(are_long ? 1 : 16),
-        taken_(chunks > 1 ? new Chunk[static_cast<size_t>(chunks)] : nullptr) {}
+        taken_(members > 1 ? new Chunk[static_cast<size_t>(chunks)] : nullptr) {}
 
  private:
   friend class PhaseMember;
@@ -56,9 +57,8 @@ class PhaseMember {
       team_.is_stopped_ = true;
     }
     if (team_.is_stopped_.load(std::memory_order_relaxed)) return false;
-    if (chunks == 1) {
-      // Another call finds nothing left to do.
-      if (number_ == 0) body(0);
+    if (!team_.taken_) {
+      for (int64_t chunk = 0; chunk < chunks; ++chunk) body(chunk);
       return true;
     }
     if (!wait_for(phase * chunks)) return false;

@@ -28,6 +28,13 @@ inline constexpr int64_t kPackedOnce = 3;
 // meet.
 inline constexpr int64_t kMultiplicationsOfAThread = 64 << 10;
 
+// Sequences that are worth a thread of their own, which then waits for no other behind a step: rows that hide
+// what loading the weights takes; as long as the second cache holds these, 1 MiB.
+inline constexpr int64_t kSequencesOfAThread = 4;
+inline constexpr int64_t kSharedWeights = 256 << 10;
+// So many steps are worth fetching the weights that other threads have packed.
+inline constexpr int64_t kStepsOfAGroup = 64;
+
 // Multiplications of a step, and products of sequences and units, from which on threads ask at each step, and
 // at each panel, whether the call was cancelled.
 inline constexpr int64_t kLongStep = 1 << 20;

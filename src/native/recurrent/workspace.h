@@ -13,11 +13,18 @@
 
 ANYDML_ISA_BEGIN
 
+// How a call is divided among threads: into chunks of units, and, where threads do not meet, into groups of
+// sequences, each of which goes through all chunks.
+struct WorkDivision {
+  int64_t chunks = 1;
+  int64_t groups = 1;
+};
+
 // A call: its memory, of which the weights of a direction and the states of sequences are shared.
 struct RecurrentCall {
   std::array<const void*, kMostInputs> inputs{};
   void* const* outputs = nullptr;
-  int64_t chunks = 1;
+  WorkDivision division;
   int64_t batch = 0;    // sequences at a time
   int64_t steps = 0;    // that are computed ahead
   int state_level = 0;  // of the panels of R, and of W
