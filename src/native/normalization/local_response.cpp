@@ -3,8 +3,9 @@
 // Sums of long windows take log2(size) additions each: sums of 1, 2, 4... elements are put together. They are
 // no differences of running sums, so that what is small survives beside what is large, and NaN stays where it
 // is. A block of elements, which has all along the axes of the windows, is computed in double precision in
-// memory of its own, or responses by short windows across channels in single precision: a row of columns for
-// each channel, channels of some columns one after the other, or a plane of one channel or of several.
+// memory of its own, or halves' responses and singles' by short windows across channels in single precision:
+// a row of columns for each channel, channels of some columns one after the other, or a plane of one channel
+// or of several.
 #include <algorithm>
 #include <array>
 #include <cmath>
