@@ -95,6 +95,27 @@ struct DirectGradients {
     if (whole < run.width) put_some<T>(to + last * kItem, rest, run.width - last);
   }
 
+  // The same of rows of whole vectors, some columns after the others, whose parameters stay in registers.
+  template <bool kIsTraining>
+  static void map_rows(const DirectRuns& runs, const double* const (&parameters)[4], std::byte* to,
+                       int64_t step) {
+    for (int64_t c = 0; c < runs.width; c += kLanes) {
+      const Wide mean = wide_at(parameters[0] + c);
+      const Wide taken = wide_at(parameters[1] + c);
+      const Wide apart_by = wide_at(parameters[2] + c);
+      const Wide factor = wide_at(parameters[3] + c);
+      const int64_t offset = c * kItem;
+      for (int64_t i = 0; i < runs.count; ++i) {
+        Wide y = load_wide_lanes<T>(runs.dy + i * runs.dy_step + offset);
+        if constexpr (kIsTraining) {
+          const Wide apart = load_wide_lanes<T>(runs.x + i * runs.x_step + offset) - mean;
+          y = (y - taken) - apart * apart_by;
+        }
+        store_wide_lanes<T>(to + i * step + offset, y * factor);
+      }
+    }
+  }
+
  private:
   static void add(const DirectRuns& runs, int64_t first, const Wide& mean, double* sums, double* products) {
     const int64_t offset = first * kItem;

@@ -305,13 +305,31 @@ class GroupedPlan final : public Plan {
         put(one, tile.at[out] + moved(out));
       });
     };
+    const bool is_large = geometry_.elements() * operands_.item >= kStreamFrom;
+    const bool is_streamed =
+        !op_.is_training && is_large && tile.at[0] != tile.at[out] && tile.at[1] != tile.at[out];
+    if (kColumns && !is_streamed && tile.width % kLanes == 0) {
+      const Steps steps = geometry_.summed.empty() ? Steps{} : geometry_.summed[0].steps;
+      // Rows that stay in the first cache until all of their columns are done.
+      for (int64_t from = begin; from < end; from += chunk_) {
+        const DirectRuns runs{tile.at[0] + from * steps[0],
+                              tile.at[1] + from * steps[1],
+                              steps[0],
+                              steps[1],
+                              std::min(chunk_, end - from),
+                              tile.width};
+        std::byte* const to = tile.at[out] + from * steps[out];
+        op_.is_training ? DirectGradients<T>::template map_rows<true>(runs, parameters, to, steps[out])
+                        : DirectGradients<T>::template map_rows<false>(runs, parameters, to, steps[out]);
+      }
+      return;
+    }
     if (op_.is_training) {
       return map_units(begin, end, [&](const DirectRuns& run, std::byte* to) {
         DirectGradients<T>::template map<kColumns, true>(run, parameters, to);
       });
     }
-    const bool is_large = geometry_.elements() * operands_.item >= kStreamFrom;
-    if (!is_large || tile.at[0] == tile.at[out] || tile.at[1] == tile.at[out]) {
+    if (!is_streamed) {
       return map_units(begin, end, [&](const DirectRuns& run, std::byte* to) {
         DirectGradients<T>::template map<kColumns, false>(run, parameters, to);
       });

@@ -3,8 +3,9 @@
 // Sums of long windows take log2(size) additions each: sums of 1, 2, 4... elements are put together. They are
 // no differences of running sums, so that what is small survives beside what is large, and NaN stays where it
 // is. A block of elements, which has all along the axes of the windows, is computed in double precision in
-// memory of its own, or halves' responses in single precision: a row of columns for each channel, channels of
-// some columns one after the other, or a plane of one channel or of several.
+// memory of its own, or halves' responses and singles' by short windows across channels in single precision:
+// a row of columns for each channel, channels of some columns one after the other, or a plane of one channel
+// or of several.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -28,6 +30,8 @@
 #include "normalization/wide.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "stores/line_writer.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -73,10 +77,12 @@ struct WindowSums {
                 : add_taps([](V x) ANYDML_INLINE_LAMBDA { return x; }, begin, end, to);
   }
 
-  // Of sixteen windows.
-  ANYDML_INLINE Lanes16<Number> at(int64_t i) const {
-    return are_squared ? added_taps([](V x) ANYDML_INLINE_LAMBDA { return x * x; }, from + i)
-                       : added_taps([](V x) ANYDML_INLINE_LAMBDA { return x; }, from + i);
+  // Of sixteen windows; of a number of elements that a compiler may know.
+  ANYDML_INLINE Lanes16<Number> at(int64_t i) const { return at(i, window); }
+  template <class Count>
+  ANYDML_INLINE Lanes16<Number> at(int64_t i, Count count) const {
+    return are_squared ? added_taps([](V x) ANYDML_INLINE_LAMBDA { return x * x; }, from + i, count)
+                       : added_taps([](V x) ANYDML_INLINE_LAMBDA { return x; }, from + i, count);
   }
 
   static constexpr int64_t kLanesOfV = sizeof(V) / sizeof(Number);
@@ -84,12 +90,18 @@ struct WindowSums {
   static constexpr int64_t kSumsAtOnce = kVectors * kLanesOfV;
 
  private:
-  template <class Function>
-  ANYDML_INLINE Lanes16<Number> added_taps(const Function& function, const Number* at) const {
+  template <class Function, class Count>
+  ANYDML_INLINE Lanes16<Number> added_taps(const Function& function, const Number* at, Count count) const {
     Lanes16<Number> sums{};
-    for (int64_t k = 0; k < window; ++k, at += columns) {
-      sums =
-          for_parts([&](V sum, V x) ANYDML_INLINE_LAMBDA { return sum + function(x); }, sums, lanes_at(at));
+    const auto add = [&](int64_t k) ANYDML_INLINE_LAMBDA {
+      sums = for_parts([&](V sum, V x) ANYDML_INLINE_LAMBDA { return sum + function(x); }, sums,
+                       lanes_at(at + k * columns));
+    };
+    if constexpr (std::is_same_v<Count, int64_t>) {
+      for (int64_t k = 0; k < count; ++k) add(k);
+    } else {
+      [&]<int... kTap>(std::integer_sequence<int, kTap...>)
+          ANYDML_INLINE_LAMBDA { (add(kTap), ...); }(std::make_integer_sequence<int, Count::value>{});
     }
     return sums;
   }
@@ -113,14 +125,16 @@ struct WindowSums {
   }
 };
 
+// Windows below which are added where they lie.
+inline constexpr int64_t kFewTaps = 8;
+
 // The sums of rows of `columns` numbers each from `before` each to `after`; there are zeros around all rows.
 template <class Number>
 WindowSums<Number> sums_around(const Number* numbers, bool of_squares, int64_t all, int64_t columns,
                                int64_t before, int64_t after, std::array<std::vector<Number>, 2>& room) {
-  constexpr int64_t kFew = 8;
   const int64_t window = before + 1 + after;
   const int64_t first = before * columns;
-  if (window < kFew) return {numbers - first, columns, window, of_squares};
+  if (window < kFewTaps) return {numbers - first, columns, window, of_squares};
   const int64_t padded = first + all + after * columns;
   room[0].resize(static_cast<size_t>(padded));
   Number* const sums = room[0].data();
@@ -154,7 +168,8 @@ struct LocalResponse {
 
 // Runs of elements as numbers and back: of halves as singles, or of any as doubles.
 template <class Number>
-struct Runs {
+class Runs {
+ public:
   Load load = nullptr;
   Store store = nullptr;
 
@@ -162,14 +177,72 @@ struct Runs {
       : load(load_of(tensor(request.inputs, 0).type)), store(store_of(tensor(request.outputs, 0).type)) {}
 };
 template <>
-struct Runs<float> {
-  explicit Runs(const Request&) {}
+class Runs<float> {
+ public:
+  bool are_halves;
 
-  static void load(const std::byte* from, int64_t step, int64_t count, float* to) {
-    load_halves(from, step, count, to);
+  explicit Runs(const Request& request) : are_halves(tensor(request.inputs, 0).type == DataType::kFloat16) {}
+
+  void load(const std::byte* from, int64_t step, int64_t count, float* to) const {
+    if (are_halves) return load_halves(from, step, count, to);
+    if (step == sizeof(float)) return copy(from, count, reinterpret_cast<std::byte*>(to));
+    for (int64_t i = 0; i < count; ++i) std::memcpy(to + i, from + i * step, sizeof(float));
   }
-  static void store(const float* from, int64_t count, std::byte* to, int64_t step) {
-    store_halves(from, count, to, step);
+  void store(const float* from, int64_t count, std::byte* to, int64_t step) const {
+    if (are_halves) return store_halves(from, count, to, step);
+    if (step == sizeof(float)) return copy(reinterpret_cast<const std::byte*>(from), count, to);
+    for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * step, from + i, sizeof(float));
+  }
+
+ private:
+  // By vectors: of so few bytes a compiler makes an instruction that takes long to begin.
+  static void copy(const std::byte* from, int64_t count, std::byte* to) {
+    constexpr int64_t kItem = sizeof(float);
+    const auto move = [&](int64_t i, auto size)
+                          ANYDML_INLINE_LAMBDA { std::memcpy(to + i * kItem, from + i * kItem, size()); };
+    for_run(
+        count, kSingleLanes, [&](int64_t i) { move(i, std::integral_constant<size_t, sizeof(Singles)>{}); },
+        [&](int64_t i) { move(i, std::integral_constant<size_t, sizeof(float)>{}); });
+  }
+};
+
+// Powers (bias + factor * sum)^-beta where the sum adds little to the bias, as it mostly does:
+// bias^-beta * (1 + p(v)), v = sum * factor / bias, p being the binomial series. Of v below 2^-8 a single is
+// enough: what it is rounded by moves the power by 2^-30 of it, and so does what follows in the series.
+struct LittlePowers {
+  float most = -1;  // the sum up to which powers are computed so; less than any where they are not
+  float per_bias = 0;
+  std::array<float, 3> series{};
+  float power = 1;  // of the bias
+  float rest = 0;   // what a single does not hold of that
+
+  explicit LittlePowers(const LocalResponse& shape) {
+    const auto is_within = [](double x, double least, double largest) { return least <= x && x <= largest; };
+    const double ratio = shape.factor / shape.bias;
+    if (!is_within(shape.beta, 0x1p-10, 1) || !is_within(shape.bias, 0x1p-30, 0x1p30) ||
+        !is_within(ratio, 0, 0x1p60))
+      return;
+    most = static_cast<float>(std::min(0x1p-8 / ratio, 0x1p60));
+    per_bias = static_cast<float>(ratio);
+    double term = 1;
+    for (size_t k = 0; k < series.size(); ++k) {
+      term *= (-shape.beta - static_cast<double>(k)) / static_cast<double>(k + 1);
+      series[k] = static_cast<float>(term);
+    }
+    alignas(64) std::array<double, kLanes> exact{shape.bias};
+    raise(exact.data(), 1, -shape.beta, nullptr);
+    power = static_cast<float>(exact[0]);
+    rest = static_cast<float>(exact[0] - power);
+  }
+
+  // x times the power of a sum: high + (low + high * p), x * bias^-beta = high + low.
+  ANYDML_INLINE Singles times(Singles x, Singles sum) const {
+    const Singles v = sum * per_bias;
+    const Singles p =
+        v * multiply_add(v, multiply_add(v, singles(series[2]), singles(series[1])), singles(series[0]));
+    const Singles high = x * power;
+    const Singles low = multiply_add(x, singles(power), -high) + x * rest;
+    return high + multiply_add(high, p, low);
   }
 };
 
@@ -184,11 +257,15 @@ class LocalResponsePlan final : public Plan {
         inputs_(request.inputs.size()),
         runs_(request),
         quarters_(static_cast<uint32_t>(std::clamp(4 * shape.beta, 0.0, 64.0))),
-        is_by_inverse_(std::is_same_v<Number, float> || (is_by_inverse(-shape.beta) && shape.factor >= 0 &&
-                                                         shape.bias >= std::numeric_limits<float>::min())) {
+        is_by_inverse_(is_by_inverse(-shape.beta) && shape.factor >= 0 &&
+                       shape.bias >= std::numeric_limits<float>::min()),
+        little_(shape),
+        item_(size_of(request.outputs[0].type)) {
     const std::vector<bool> none(4, false);
     std::vector<Axis> axes = axes_of(request.inputs, request.outputs, none);
-    for (const Axis& axis : axes) work_ *= axis.size;
+    int64_t elements = 1;
+    for (const Axis& axis : axes) elements *= axis.size;
+    work_ *= elements;
     const auto taken = [&](size_t index) {
       const Axis axis = axes[index];
       axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(index));
@@ -233,8 +310,19 @@ class LocalResponsePlan final : public Plan {
       around_ = std::move(axes);
     }
     at_once_ = std::min(dims_[blocked_].axis.size, std::clamp(at_once_, kFewest, kRun));
+    if constexpr (std::is_same_v<Number, float>) {
+      is_sliding_ = shape.is_across && blocked_ == kInner && shape.before + 1 + shape.after < kFewTaps;
+      if (is_sliding_) {
+        const int64_t columns = dims_[kInner].axis.size;
+        const int64_t share = (columns * count_of(around_) / kColumnBlocks / kRun + 1) * kRun;
+        at_once_ = std::min(columns, std::clamp(share, kRun, kMostColumns));
+      }
+    }
     per_around_ = (dims_[blocked_].axis.size + at_once_ - 1) / at_once_;
     blocks_ = count_of(around_) * per_around_;
+    // Runs that are pieces of rows far apart gain nothing by that, and neither do gradients.
+    is_large_ = !is_gradient && elements * item_ >= kStreamFrom && (is_sliding_ || blocked_ == kOuter) &&
+                dims_[kInner].axis.steps[out] == item_;
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -242,15 +330,24 @@ class LocalResponsePlan final : public Plan {
     const int64_t calls = std::min(calls_for(work_, threads), blocks_);
     parallel_for(calls, threads, [&](int64_t call) {
       Block block;
+      block.is_streamed = is_large_ && std::find(inputs, inputs + inputs_, outputs[0]) == inputs + inputs_;
       const int64_t end = share_begin(call + 1, calls, blocks_);
       for (int64_t i = share_begin(call, calls, blocks_); i < end; ++i) {
         const Walk walk(around_, i / per_around_);
+        if (is_sliding_) {
+          block.first[blocked_] = i % per_around_ * at_once_;
+          block.size = {1, 0, std::min(at_once_, dims_[kInner].axis.size - block.first[blocked_])};
+          put_sliding(static_cast<const std::byte*>(inputs[0]) + walk.offset(0),
+                      static_cast<std::byte*>(outputs[0]) + walk.offset(inputs_), block);
+          continue;
+        }
         shape_block(block, i % per_around_ * at_once_);
         for (size_t k = 0; k < inputs_; ++k) {
           load_block(static_cast<const std::byte*>(inputs[k]) + walk.offset(k), k, block,
                      inside(block.in[k], block));
         }
-        fetch_output(static_cast<std::byte*>(outputs[0]) + walk.offset(inputs_), block);
+        if (!block.is_streamed)
+          fetch_output(static_cast<std::byte*>(outputs[0]) + walk.offset(inputs_), block);
         auto* const to = static_cast<std::byte*>(outputs[0]) + walk.offset(inputs_);
         if (is_gradient_) {
           put_gradients(block, to);
@@ -258,6 +355,8 @@ class LocalResponsePlan final : public Plan {
           put_responses(block, to);
         }
       }
+      block.writer.reset();
+      if (block.is_streamed) stream_fence();
     });
   }
 
@@ -272,6 +371,11 @@ class LocalResponsePlan final : public Plan {
   static constexpr int64_t kShortBlock = 1 << 10;
   static constexpr int64_t kPlane = 1 << 14;
   static constexpr int64_t kFewest = 8;
+  // Of rows of columns in single precision: channels that are a group, the most of them, and blocks for
+  // threads.
+  static constexpr int64_t kChannels = 8;
+  static constexpr int64_t kMostColumns = 1 << 12;
+  static constexpr int64_t kColumnBlocks = 16;
   static constexpr int64_t kMostFetched = 1 << 11;  // bytes of a row
 
   enum Level : size_t { kOuter, kMiddle, kInner };
@@ -292,6 +396,9 @@ class LocalResponsePlan final : public Plan {
     Numbers around;
     Numbers between;
     std::array<Numbers, 2> room;
+    bool is_streamed = false;
+    std::optional<LineWriter> writer;
+    std::byte* next = nullptr;  // where the writer goes on
     std::array<int64_t, 3> first{};
     std::array<int64_t, 3> size{};
     std::array<int64_t, 3> pitch{};
@@ -332,8 +439,8 @@ class LocalResponsePlan final : public Plan {
     }
     // What is between rows stays 0; and what operations go over behind the last one.
     const auto slides = [](const Dim& dim) { return dim.slides; };
-    std::vector<Numbers*> used{&block.in[0], &block.around};
-    if (is_gradient_) used.insert(used.end(), {&block.in[1], &block.s});
+    std::vector<Numbers*> used{&block.in[0], &block.around, &block.s};
+    if (is_gradient_) used.push_back(&block.in[1]);
     if (std::ranges::count_if(dims_, slides) > 1) used.push_back(&block.between);
     for (Numbers* const numbers : used) {
       numbers->assign(static_cast<size_t>(pitch + 2 * block.padding + kRun), 0);
@@ -399,6 +506,16 @@ class LocalResponsePlan final : public Plan {
     return sums;
   }
 
+  // Large results that lie over no input go past the caches.
+  void put_run(const Number* from, int64_t count, std::byte* to, Block& block) const {
+    if (!block.is_streamed) return runs_.store(from, count, to, dims_[kInner].axis.steps[inputs_]);
+    alignas(64) std::byte room[kRun * sizeof(float)];
+    runs_.store(from, count, room, item_);
+    if (to != block.next) block.writer.emplace(to);
+    block.writer->append(room, count * item_);
+    block.next = to + count * item_;
+  }
+
   void clear_gaps(Number* numbers, const Block& block) const {
     std::fill_n(numbers + block.count, Sums::kSumsAtOnce, Number{0});
     for (size_t d = 0; d < dims_.size(); ++d) {
@@ -409,55 +526,177 @@ class LocalResponsePlan final : public Plan {
     }
   }
 
-  // Calls put(i, powers) for sixteen elements of a run at a time, all in registers: s^-Beta, and that divided
-  // by s for gradients, s = Bias + factor * sum of squares. Those behind the run's last one are called for,
-  // too.
-  template <class Put>
-  ANYDML_INLINE void for_powers(const Sums& squares, int64_t begin, int64_t count, const Put& put) const {
-    using V = typename Sums::V;
-    const auto bias = static_cast<Number>(shape_.bias);
-    const auto factor = static_cast<Number>(shape_.factor);
-    alignas(64) Number s[kRun + kLanes];
-    Lanes16<Number> most{};
-    // Sums apart from powers, as chains of both are longer than a processor sees ahead.
-    for (int64_t i = 0; i < count; i += kLanes) {
-      const auto those =
-          for_parts([&](V sum) ANYDML_INLINE_LAMBDA { return bias + factor * sum; }, squares.at(begin + i));
-      most = for_parts([](V x, V y) ANYDML_INLINE_LAMBDA { return lane_max<Number>(x, y); }, those, most);
-      put_lanes(s + i, those);
+  // The largest of what is found for sixteen elements of a run at a time, and behind its last one.
+  template <class Found>
+  ANYDML_INLINE static auto most_of(int64_t count, const Found& found) {
+    auto most = found(0);
+    using S = std::conditional_t<std::is_same_v<decltype(most), Wide>, double, float>;
+    using V = VectorOf<S>;
+    for (int64_t i = kLanes; i < count; i += kLanes)
+      most = for_parts([](V x, V y) ANYDML_INLINE_LAMBDA { return lane_max<S>(x, y); }, found(i), most);
+    alignas(64) S lanes[kLanes];
+    put_lanes(lanes, most);
+    for (int64_t half = kLanes / 2; half > 0; half /= 2) {
+      for (int64_t lane = 0; lane < half; ++lane) lanes[lane] = std::max(lanes[lane], lanes[lane + half]);
     }
+    return lanes[0];
+  }
+
+  // Calls put(i, powers) for sixteen elements of a run at a time, all in registers: s^-Beta, and that divided
+  // by s for gradients. Those behind the run's last one are called for, too. Sums come before powers, as
+  // chains of both are longer than a processor sees ahead.
+  template <class Put>
+  ANYDML_INLINE void for_powers(double* s, double most, int64_t count, const Put& put) const {
+    if (!is_by_inverse_ || most > kMostOfInverse) {
+      alignas(64) double less[kRun + kLanes];
+      raise(s, count, -shape_.beta, is_gradient_ ? less : nullptr);
+      for (int64_t i = 0; i < count; i += kLanes) put(i, Powers<Wide>{wide_at(s + i), wide_at(less + i)});
+      return;
+    }
+    by_inverse(s, count, put);
+  }
+  template <class S, class Put>
+  ANYDML_INLINE void by_inverse(const S* s, int64_t count, const Put& put) const {
+    if (quarters_ == ThreeQuarters{}) {
+      for (int64_t i = 0; i < count; i += kLanes) put(i, powers_by_inverse(lanes_at(s + i), ThreeQuarters{}));
+    } else {
+      for (int64_t i = 0; i < count; i += kLanes) put(i, powers_by_inverse(lanes_at(s + i), quarters_));
+    }
+  }
+
+  // Calls put(i, powers) for sixteen elements of a block at a time, s = Bias + factor * sum(i).
+  template <class Sum, class Put>
+  ANYDML_INLINE void for_block(const Block& block, const Sum& sum, const Put& put) const {
+    for (int64_t begin = 0; begin < block.count; begin += kRun)
+      for_stretch(begin, std::min(kRun, block.count - begin), sum, put);
+  }
+  template <class Sum, class Put>
+  ANYDML_INLINE void for_stretch(int64_t begin, int64_t count, const Sum& sum, const Put& put) const {
+    alignas(64) double s[kRun + kLanes];
+    const Wide bias = broadcast_wide(shape_.bias);
+    const Wide factor = broadcast_wide(shape_.factor);
+    const double most = most_of(count, [&](int64_t i) ANYDML_INLINE_LAMBDA {
+      const Wide those = bias + factor * sum(begin + i);
+      put_wide(s + i, those);
+      return those;
+    });
+    for_powers(s, most, count,
+               [&](int64_t i, const auto& powers) ANYDML_INLINE_LAMBDA { put(begin + i, powers); });
+  }
+
+  // y = x / s^Beta
+  void put_responses(Block& block, std::byte* to) const {
+    const Number* const x = inside(block.in[0], block);
+    Number* const squares = inside(block.around, block);
+    Number* const y = block.s.data();
+    for (int64_t i = 0; i < block.count; ++i) squares[i] = x[i] * x[i];
+    const Sums sums = sums_of(squares, false, false, block);
     if constexpr (std::is_same_v<Number, double>) {
-      if (!is_by_inverse_ || joined(most, [](V x, V y) { return lane_max<double>(x, y); }) > kMostOfInverse) {
-        alignas(64) double less[kRun + kLanes];
-        raise(s, count, -shape_.beta, is_gradient_ ? less : nullptr);
-        for (int64_t i = 0; i < count; i += kLanes) put(i, Powers<Wide>{wide_at(s + i), wide_at(less + i)});
-        return;
+      for_block(
+          block, [&](int64_t i) ANYDML_INLINE_LAMBDA { return sums.at(i); },
+          [&](int64_t i, const auto& powers)
+              ANYDML_INLINE_LAMBDA { put_lanes(y + i, lanes_at(x + i) * powers.of); });
+    } else {
+      for (int64_t begin = 0; begin < block.count; begin += kRun) {
+        put_singles(sums, x, sums.from - squares, begin, std::min(kRun, block.count - begin), y + begin);
       }
     }
-    for (int64_t i = 0; i < count; i += kLanes) put(i, powers_by_inverse(lanes_at(s + i), quarters_));
+    for_runs(block, inputs_,
+             [&](int64_t offset, int64_t i, int64_t count) { put_run(y + i, count, to + offset, block); });
   }
 
-  // Calls put(i, powers) for sixteen elements of a block at a time.
-  template <class Put>
-  ANYDML_INLINE void for_block(const Sums& squares, const Block& block, const Put& put) const {
-    for (int64_t begin = 0; begin < block.count; begin += kRun) {
-      for_powers(squares, begin, std::min(kRun, block.count - begin),
-                 [&](int64_t i, const auto& powers) ANYDML_INLINE_LAMBDA { put(begin + i, powers); });
+  // Responses in single precision; of singles whose sums are no little ones in double precision, of windows
+  // that begin so many elements from where they are. Most sums are little: powers are computed as if all
+  // were, and once more where one is not.
+  void put_singles(const Sums& sums, const float* x, int64_t first, int64_t begin, int64_t count,
+                   float* y) const {
+    const LittlePowers little = little_;  // which no store can change
+    const auto put_little = [&](auto window) ANYDML_INLINE_LAMBDA {
+      return most_of(count, [&](int64_t i) ANYDML_INLINE_LAMBDA {
+        const Sixteen sum = sums.at(begin + i, window);
+        put_lanes(y + i, each_part([&](Singles of, Singles around)
+                                       ANYDML_INLINE_LAMBDA { return little.times(of, around); },
+                                   lanes_at(x + begin + i), sum));
+        return sum;
+      });
+    };
+    const float most =
+        sums.window == 5 ? put_little(std::integral_constant<int, 5>{}) : put_little(sums.window);
+    if (most <= little_.most) return;
+    if (runs_.are_halves) {
+      alignas(64) float s[kRun + kLanes];
+      const Sixteen bias = sixteen(static_cast<float>(shape_.bias));
+      const auto factor = static_cast<float>(shape_.factor);
+      for (int64_t i = 0; i < count; i += kLanes) {
+        put_lanes(s + i, each_part([&](Singles more, Singles sum)
+                                       ANYDML_INLINE_LAMBDA { return more + factor * sum; },
+                                   bias, sums.at(begin + i, sums.window)));
+      }
+      by_inverse(s, count, [&](int64_t i, const auto& powers) ANYDML_INLINE_LAMBDA {
+        put_lanes(y + i, lanes_at(x + begin + i) * powers.of);
+      });
+    } else {
+      const auto sum = [&](int64_t i) ANYDML_INLINE_LAMBDA {
+        Wide all{};
+        for (int64_t k = 0; k < sums.window; ++k) {
+          const Wide each = as_wide(lanes_at(x + i + first + k * sums.columns));
+          all = all + each * each;
+        }
+        return all;
+      };
+      for_stretch(begin, count, sum, [&](int64_t i, const auto& powers) ANYDML_INLINE_LAMBDA {
+        put_lanes(y + i - begin, as_sixteen(as_wide(lanes_at(x + i)) * powers.of));
+      });
     }
   }
 
-  // y = x / s^Beta, in the place of x, as windows have the squares around it
-  void put_responses(Block& block, std::byte* to) const {
-    Number* const x = inside(block.in[0], block);
-    Number* const squares = inside(block.around, block);
-    for (int64_t i = 0; i < block.count; ++i) squares[i] = x[i] * x[i];
-    for_block(sums_of(squares, false, false, block), block,
-              [&](int64_t i, const auto& powers)
-                  ANYDML_INLINE_LAMBDA { put_lanes(x + i, lanes_at(x + i) * powers.of); });
-    for_runs(block, inputs_, [&](int64_t offset, int64_t i, int64_t count) {
-      runs_.store(x + i, count, to + offset, dims_[kInner].axis.steps[inputs_]);
-    });
-    clear_gaps(x, block);
+  // Long rows of columns, some channels at a time, whose windows stay in the second cache: memory is gone
+  // over as it lies. Of a group of channels that overlap with the next one is moved before that.
+  void put_sliding(const std::byte* from, std::byte* to, Block& block) const {
+    if constexpr (std::is_same_v<Number, float>) {
+      const Dim& channels = dims_[kMiddle];
+      const int64_t size = channels.axis.size;
+      const int64_t width = block.size[kInner];
+      const int64_t overlap = channels.before + channels.after;
+      const int64_t rows = kChannels + overlap;
+      for (Numbers* const numbers : {&block.in[0], &block.around})
+        numbers->resize(static_cast<size_t>(rows * width + kRun));
+      float* const x = block.in[0].data();
+      float* const squares = block.around.data();
+      const Sums sums{squares, width, overlap + 1, false};
+      const int64_t step = dims_[kInner].axis.steps[0];
+      std::fill_n(x, channels.before * width, 0.0F);
+      std::fill_n(squares, channels.before * width, 0.0F);
+      int64_t row = channels.before;
+      int64_t loaded = 0;
+      for (int64_t first = 0; first < size; first += kChannels, row = overlap) {
+        if (first > 0) {
+          for (float* const numbers : {x, squares})
+            std::copy_n(numbers + kChannels * width, overlap * width, numbers);
+        }
+        block.first[kMiddle] = loaded;
+        block.size[kMiddle] = std::min(rows - row, size - loaded);
+        block.pitch[kMiddle] = width;
+        for_runs(block, 0, [&](int64_t offset, int64_t place, int64_t count) {
+          float* const of = x + row * width + place;
+          float* const squared = squares + row * width + place;
+          runs_.load(from + offset, step, count, of);
+          for (int64_t i = 0; i < count; ++i) squared[i] = of[i] * of[i];
+        });
+        loaded += block.size[kMiddle];
+        const int64_t end = (row + block.size[kMiddle]) * width;
+        for (float* const numbers : {x, squares})
+          std::fill(numbers + end, numbers + rows * width + kRun, 0.0F);
+        block.first[kMiddle] = first;
+        block.size[kMiddle] = std::min(kChannels, size - first);
+        for_runs(block, inputs_, [&](int64_t offset, int64_t place, int64_t count) {
+          alignas(64) float y[kRun + kLanes];
+          const int64_t before = channels.before * width;
+          put_singles(sums, x + before, -before, place, count, y);
+          put_run(y, count, to + offset, block);
+        });
+      }
+    }
   }
 
   // dx = dy / s^Beta - 2 * factor * Beta * x * sum of dy * x / s^(Beta + 1)
@@ -467,11 +706,13 @@ class LocalResponsePlan final : public Plan {
       const double* const dy = inside(block.in[1], block);
       double* const s = block.s.data();
       double* const around = inside(block.around, block);
-      for_block(sums_of(x, true, false, block), block,
-                [&](int64_t i, const auto& powers) ANYDML_INLINE_LAMBDA {
-                  put_wide(s + i, powers.of);
-                  put_wide(around + i, wide_at(dy + i) * wide_at(x + i) * powers.less);
-                });
+      const Sums squares = sums_of(x, true, false, block);
+      for_block(
+          block, [&](int64_t i) ANYDML_INLINE_LAMBDA { return squares.at(i); },
+          [&](int64_t i, const auto& powers) ANYDML_INLINE_LAMBDA {
+            put_wide(s + i, powers.of);
+            put_wide(around + i, wide_at(dy + i) * wide_at(x + i) * powers.less);
+          });
       clear_gaps(around, block);
       const Sums sums = sums_of(around, false, true, block);
       const Wide twice = broadcast_wide(2 * shape_.factor * shape_.beta);
@@ -481,7 +722,7 @@ class LocalResponsePlan final : public Plan {
           const int64_t at = first + i;
           put_wide(dx + i, wide_at(dy + at) * wide_at(s + at) - twice * wide_at(x + at) * sums.at(at));
         }
-        runs_.store(dx, count, to + offset, dims_[kInner].axis.steps[inputs_]);
+        put_run(dx, count, to + offset, block);
       });
     }
   }
@@ -492,6 +733,10 @@ class LocalResponsePlan final : public Plan {
   Runs<Number> runs_;
   uint32_t quarters_;  // 4 * Beta, where it counts
   bool is_by_inverse_;
+  LittlePowers little_;
+  int64_t item_;
+  bool is_sliding_ = false;
+  bool is_large_ = false;  // of packed runs
   int64_t work_ = kLocalWork;
   std::array<Dim, 3> dims_;
   size_t blocked_ = kOuter;
@@ -524,8 +769,9 @@ std::unique_ptr<Plan> local_response(const Request& request, bool is_gradient, s
                             attributes.real("Alpha") / static_cast<double>(size),
                             attributes.real("Beta"),
                             attributes.real("Bias")};
-  if (!is_gradient && type == DataType::kFloat16 && request.inputs[0].type == type &&
-      are_singles_enough(shape))
+  const bool has_little = LittlePowers(shape).most >= 0 && shape.is_across && size < kFewTaps;
+  if (!is_gradient && request.inputs[0].type == type &&
+      (type == DataType::kFloat16 ? are_singles_enough(shape) : has_little))
     return std::make_unique<LocalResponsePlan<float>>(request, shape, is_gradient);
   return std::make_unique<LocalResponsePlan<double>>(request, shape, is_gradient);
 }

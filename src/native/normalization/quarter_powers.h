@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "normalization/sixteen.h"
 #include "normalization/wide.h"
@@ -51,10 +52,17 @@ ANYDML_INLINE Sixteen inverse_fourth_root(const Sixteen& x) {
       x);
 }
 
+// The exponent -3/4, as responses mostly have it: known to the compiler, which otherwise keeps powers in
+// memory.
+struct ThreeQuarters {
+  constexpr operator uint32_t() const { return 3; }
+};
+
 // x^(-quarters / 4), of an x's fourth root's inverse.
-template <class Numbers>
-ANYDML_INLINE Numbers power_of_inverse(const Numbers& root, const Numbers& one, uint32_t quarters) {
+template <class Numbers, class Quarters>
+ANYDML_INLINE Numbers power_of_inverse(const Numbers& root, const Numbers& one, Quarters quarters) {
   const Numbers square = root * root;
+  if constexpr (std::is_same_v<Quarters, ThreeQuarters>) return root * square;
   Numbers power = (quarters & 1) != 0 ? root : one;
   if ((quarters & 2) != 0) power = power * square;
   Numbers x = square * square;
@@ -73,7 +81,8 @@ struct Powers {
 };
 
 // x^(-quarters / 4) of singles from 2^-7 on; 0 of infinity.
-ANYDML_INLINE Powers<Sixteen> powers_by_inverse(const Sixteen& x, uint32_t quarters) {
+template <class Quarters>
+ANYDML_INLINE Powers<Sixteen> powers_by_inverse(const Sixteen& x, Quarters quarters) {
   constexpr float kMost = 0x1p120F;
   const Sixteen power = power_of_inverse(inverse_fourth_root(x), sixteen(1), quarters);
   const auto finite = [&](Singles v, Singles y)
@@ -83,7 +92,8 @@ ANYDML_INLINE Powers<Sixteen> powers_by_inverse(const Sixteen& x, uint32_t quart
 // The same of doubles that are normal ones of single precision, within some units of the last place, without
 // roots or quotients: y^quarters of that estimate y, times (1 - r)^(-quarters / 4) as a polynomial,
 // r = 1 - x * y^4 being below 2^-15. Divided by x they are y^(quarters + 4) * (1 - r)^(-quarters / 4 - 1).
-ANYDML_INLINE Powers<Wide> powers_by_inverse(const Wide& x, uint32_t quarters) {
+template <class Quarters>
+ANYDML_INLINE Powers<Wide> powers_by_inverse(const Wide& x, Quarters quarters) {
   const Wide y = as_wide(each_part(
       [](Singles v) ANYDML_INLINE_LAMBDA { return estimated_inverse_fourth_root(v); }, as_sixteen(x)));
   const Wide estimate = power_of_inverse(y, broadcast_wide(1), quarters);
