@@ -33,6 +33,7 @@ SMALL = {
     "tiles.WIDEST": 8,
     "movement.scattered.BLOCK": 16,
     "movement.scattered.TILE": 16,
+    "movement.scattered.WINDOW": 100,
     "pointwise.counted.BLOCK": 16,
     "pointwise.counted.RANDOM": 2,
     "pointwise.counted.TILE": 16,
