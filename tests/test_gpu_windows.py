@@ -37,6 +37,7 @@ SMALL = {
     "pointwise.counted.BLOCK": 16,
     "pointwise.counted.RANDOM": 2,
     "pointwise.counted.TILE": 16,
+    "pooling.general.GRADIENTS_TILE": 16,
     "pooling.general.PLANES": 16,
     "pooling.general.TILE": 16,
     "pooling.general.UNROLLED": 3,
