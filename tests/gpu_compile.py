@@ -141,6 +141,9 @@ def main() -> None:
         read = {"InputTensor": plane, "Dilations": (1, 1)} if name.startswith("MAX") else {"IncludePadding": False}
         desc = anydml.spec(name).desc(InputGradientTensor=one, OutputGradientTensor=plane, **read, **ends)
         device.compile_operator(device.create_operator(desc))
+    # Lines from which some are selected, by a tree of blocks.
+    for dtype in (torch.float32, torch.int64):
+        anydml.top_k(torch.ones((2, 9000), dtype=dtype), 4, device="cuda")
     # Rows of bytes and halves, and runs of bytes, as if they were long.
     reduction.FEW_ROWS, reduction.LONG_ROW, movement.LARGE = 1, 1, 0
     for dtype in (torch.uint8, torch.float16):

@@ -33,9 +33,11 @@ SMALL = {
     "tiles.WIDEST": 8,
     "movement.scattered.BLOCK": 16,
     "movement.scattered.TILE": 16,
+    "movement.scattered.WINDOW": 100,
     "pointwise.counted.BLOCK": 16,
     "pointwise.counted.RANDOM": 2,
     "pointwise.counted.TILE": 16,
+    "pooling.general.GRADIENTS_TILE": 16,
     "pooling.general.PLANES": 16,
     "pooling.general.TILE": 16,
     "pooling.general.UNROLLED": 3,
@@ -51,10 +53,16 @@ SMALL = {
     "regions.plan.WIDEST": 2,
     "resampling.plan.TILE": 16,
     "resampling.plan.WIDEST": 8,
+    "selection.plan.AT_ONCE": 16,
     "selection.plan.BLOCK": 16,
-    "selection.plan.LEAST_LEFT_OUT": 2,
+    "selection.plan.FEW_LINES": 4,
+    "selection.plan.LEAST_SELECTED": 4,
     "selection.plan.LONGEST": 8,
+    "selection.plan.MOST_BRANCHES": 4,
+    "selection.plan.RANKED": 8,
+    "selection.plan.SELECTED": 8,
     "selection.plan.SORTED": 16,
+    "selection.plan.TILE": 16,
     "training.plan.BLOCK": 4,
     "training.plan.PARTS": 4,
     "training.plan.SPAN": 8,
@@ -379,14 +387,14 @@ def test_maxima_back_in_their_places(kind: Any, is_turned: bool) -> None:
 
 
 @on_gpu
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint32, np.int32])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint32, np.int32, np.int64])
 def test_the_first_of_each_line(dtype: Any, is_turned: bool) -> None:
     """Of equal ones, zeros of both signs and NaNs among them, in the order of their indices."""
     x = drawn(3, 2, 19, dtype=dtype)
     if x.dtype.kind == "f":
         x = np.round(x)
         x.flat[::7], x.flat[1::7], x.flat[3::11], x.flat[4::11], x.flat[5::9] = np.nan, -0.0, np.inf, -np.inf, -np.nan
-    elif x.dtype.itemsize == 4:
+    elif x.dtype.itemsize >= 4:
         x.flat[::3], x.flat[1::3] = np.iinfo(dtype).min, np.iinfo(dtype).max
     for axis, k, direction in (
         (2, 4, AxisDirection.DECREASING),

@@ -19,12 +19,13 @@ def _index_within(index, size):
     return tl.minimum(tl.maximum(index, 0), size - 1)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["low", "high"])
 def mark_elements(
-    indices, latest, count, size, axis_step, sizes, multipliers, shifts, index_steps, place_steps,
+    indices, latest, count, low, high, size, axis_step, sizes, multipliers, shifts, index_steps, place_steps,
     DIMENSION: tl.constexpr, LOOPS: tl.constexpr, BLOCK: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
-    """Of each update its index along the axis, which is loop number DIMENSION, to the place that it names."""
+    """Of each update its index along the axis, which is loop number DIMENSION, to the place that it names, if
+    that is from `low` to `high`."""
     at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
     mask = at < count
     number = at
@@ -35,6 +36,7 @@ def mark_elements(
     index = tl.load(indices + index_at, mask=mask, other=0).to(tl.int64)
     index = _index_within(index, size).to(INDEX)
     place = apart(at, sizes, multipliers, shifts, place_steps, LOOPS) + index * axis_step
+    mask = mask & (place >= low) & (place < high)
     tl.atomic_max(latest + place, number.to(latest.dtype.element_ty), mask=mask, sem="relaxed")
 
 

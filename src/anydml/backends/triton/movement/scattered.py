@@ -26,6 +26,9 @@ BLOCK = 1024
 """Elements of a program."""
 TILE = 2048
 """Likewise where slices are copied."""
+WINDOW, MOST_WINDOWS = 3 << 23, 12
+"""Bytes of the numbers of updates that are found at once, where they are spread over more, and how many times there may
+be as many."""
 
 
 def plan(
@@ -62,12 +65,19 @@ def _elements(
     constants = {"BLOCK": BLOCK, "INDEX": index}
     loops, kept = folded_loops(indices.sizes, [of_indices, without_axis[0]], axis)
     sizes, *steps = inner_first(loops, 2)
-    mark = Launch(
-        scatter_kernels.mark_elements,
-        programs[1],
-        (marked, x.sizes[axis], along, sizes, *divisors(sizes), *steps),
-        {"DIMENSION": len(loops) - 1 - kept, "LOOPS": len(loops), **constants},
-    )
+    # Of what indices reach no more at once than a cache holds, unless they are read too often then.
+    window = WINDOW // numbers.itemsize
+    if x.sizes[axis] * along <= window or count > MOST_WINDOWS * window:
+        window = count
+    marks = [
+        Launch(
+            scatter_kernels.mark_elements,
+            programs[1],
+            (marked, low, min(low + window, count), x.sizes[axis], along, sizes, *divisors(sizes), *steps),
+            {"DIMENSION": len(loops) - 1 - kept, "LOOPS": len(loops), **constants},
+        )
+        for low in range(0, count, window)
+    ]
     taken, _ = folded_loops(y.sizes, [of_x, without_axis[1], of_y], axis)
     taken_sizes, *taken_steps = inner_first(taken, 3)
     take = Launch(
@@ -81,10 +91,12 @@ def _elements(
     def run(inputs: Tensors, outputs: Tensors) -> None:
         x, indices, updates = inputs
         latest = torch.full((count,), -1, dtype=numbers, device=device)
-        mark(indices, latest)
+        for mark in marks:
+            mark(indices, latest)
         take(x, updates, latest, outputs[0])
 
-    launches = (mark, [TYPES[indices.type], numbers]), (take, [moved, moved, numbers, moved])
+    of_marks: list[torch.dtype | None] = [TYPES[indices.type], numbers]
+    launches = *[(mark, of_marks) for mark in marks], (take, [moved, moved, numbers, moved])
     return Planned(f"{marked} updates of {count} elements, the last one of each", run, launches)
 
 

@@ -22,12 +22,14 @@ from ..reduction.plan import FUNCTIONS, Accumulator, accumulator_of, reduction
 from ..tiles import folded_loops, index_type, inner_first, steps_of, tiles_of
 from . import general_kernels
 
-TILE = 512
-"""Elements of a program."""
+TILE, GRADIENTS_TILE = 256, 512
+"""Elements of a program; of one that has gradients."""
 PLANES = 2048
 """Likewise where planes have one window each; and the elements of the largest of these that a program has at once."""
 UNROLLED = 25
 """Taps of a window, and windows over an element, whose loops are unrolled."""
+MOST_SHARES = 1 << 16
+"""Taps of a window, of whose numbers there is a table of what divides by them."""
 _NO_WINDOW = Window(1, 1, 1, 0, 0, 1)
 """Along the depth of planes."""
 
@@ -203,13 +205,15 @@ def _gradients(
     numbered, of_windows = _numbered(y), _numbered(gradient)
     columns = numbered.loops[0][0]
     rows = prod(y.sizes) // columns
-    tiles = tiles_of(rows, columns, TILE)
+    tiles = tiles_of(rows, columns, GRADIENTS_TILE)
     if isinstance(tiles, Declined):
         return tiles
     if prod(y.sizes[2:]) >= WIDE:
         return Declined("this kernel counts a plane's elements in 32 bits")
     is_maximum = spec.name == "MAX_POOLING_GRAD"
     constants = _constants(windows)
+    taps_in_all = prod(window.taps for window in windows)
+    has_shares = not is_maximum and taps_in_all <= MOST_SHARES
     covers = tuple([-(-window.extent // window.stride) for window in windows])
     covers = (1,) * (3 - len(covers)) + covers
     steps = _five(steps_of(gradient), 0), of_windows.steps, _five(steps_of(y), 0)
@@ -219,6 +223,7 @@ def _gradients(
         (rows, columns, tiles.blocks, *_five(y.sizes, 1)[2:], *_five(gradient.sizes, 1)[2:], *numbered.loops, *steps),
         {
             "KIND": "MAXIMUM" if is_maximum else "AVERAGE",
+            "HAS_SHARES": has_shares,
             "WITH_PADDING": bool(getattr(desc, "IncludePadding", False)),
             "UNROLLED": prod(covers) <= UNROLLED,
             "ORDER": numbered.order,
@@ -232,11 +237,14 @@ def _gradients(
     taps = " x ".join(str(window.taps) for window in windows)
     words = f"gradients of windows of {taps}, a thread for each element"
     if not is_maximum:
+        # A division takes longer than all else for a tap.
+        numbers = torch.arange(taps_in_all + 1 if has_shares else 1, dtype=torch.float64)
+        shares = (1 / numbers.clamp(min=1)).to(device)
 
         def run(inputs: Tensors, outputs: Tensors) -> None:
-            spread(inputs[0], inputs[0], outputs[0])
+            spread(inputs[0], shares, outputs[0])
 
-        return Planned(words, run, ((spread, [kind] * 3),))
+        return Planned(words, run, ((spread, [kind, torch.float64, kind]),))
 
     find = _forward(spec, desc, before[0], [gradient], windows, of_planes=True)
     if isinstance(find, Declined):

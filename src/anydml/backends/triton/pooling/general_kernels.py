@@ -148,8 +148,8 @@ def _inverse(number):
 @triton.jit
 def _given_back(
     gradient, indices, from_gradient, from_index, mask, own, i, j, k, last_i, last_j, last_k, d, h, w, total,
-    gradient_steps, index_steps, KIND: tl.constexpr, WITH_PADDING: tl.constexpr, TAPS: tl.constexpr,
-    STRIDES: tl.constexpr, STARTS: tl.constexpr, ENDS: tl.constexpr,
+    gradient_steps, index_steps, KIND: tl.constexpr, HAS_SHARES: tl.constexpr, WITH_PADDING: tl.constexpr,
+    TAPS: tl.constexpr, STRIDES: tl.constexpr, STARTS: tl.constexpr, ENDS: tl.constexpr,
 ):  # fmt: skip
     """The sum with what the window at i, j, k has for an element."""
     is_over = mask & (i <= last_i) & (j <= last_j) & (k <= last_k)
@@ -162,7 +162,10 @@ def _given_back(
         number = _counted(i * STRIDES[0] - STARTS[0], d, TAPS[0], ENDS[0], 1, WITH_PADDING)
         number = number * _counted(j * STRIDES[1] - STARTS[1], h, TAPS[1], ENDS[1], 1, WITH_PADDING)
         number = number * _counted(k * STRIDES[2] - STARTS[2], w, TAPS[2], ENDS[2], 1, WITH_PADDING)
-        value = value * _inverse(tl.maximum(number, 1))
+        if HAS_SHARES:
+            value = value * tl.load(indices + number)
+        else:
+            value = value * _inverse(tl.maximum(number, 1))
     return tl.where(is_over, total + value, total)
 
 
@@ -170,12 +173,13 @@ def _given_back(
 def pool_gradients(
     gradient, indices, y, rows, columns, blocks, d, h, w, out_d, out_h, out_w, sizes, multipliers, shifts,
     gradient_steps, index_steps, y_steps,
-    KIND: tl.constexpr, WITH_PADDING: tl.constexpr, UNROLLED: tl.constexpr, ORDER: tl.constexpr,
-    COVERS: tl.constexpr, TAPS: tl.constexpr, STRIDES: tl.constexpr, STARTS: tl.constexpr, ENDS: tl.constexpr,
-    DILATIONS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+    KIND: tl.constexpr, HAS_SHARES: tl.constexpr, WITH_PADDING: tl.constexpr, UNROLLED: tl.constexpr,
+    ORDER: tl.constexpr, COVERS: tl.constexpr, TAPS: tl.constexpr, STRIDES: tl.constexpr, STARTS: tl.constexpr,
+    ENDS: tl.constexpr, DILATIONS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
     """Sums, for each element, the gradients of the windows whose maximum it is, or its shares of averages', in
-    row-major order. COVERS: how many windows reach over an element at most."""
+    row-major order. COVERS: how many windows reach over an element at most. HAS_SHARES: `indices` has 1 / n of each
+    number n of taps, and 1 for none."""
     _, _, mask, parts = _tile(rows, columns, blocks, sizes, multipliers, shifts, ROWS, COLUMNS, INDEX)
     batch, channel = parts[ORDER[0]], parts[ORDER[1]]
     i, j, k = parts[ORDER[2]], parts[ORDER[3]], parts[ORDER[4]]
@@ -191,7 +195,7 @@ def pool_gradients(
             total = _given_back(
                 gradient, indices, from_gradient, from_index, mask, own, first_i + n // (COVERS[1] * COVERS[2]),
                 first_j + n // COVERS[2] % COVERS[1], first_k + n % COVERS[2], last_i, last_j, last_k, d, h, w, total,
-                gradient_steps, index_steps, KIND, WITH_PADDING, TAPS, STRIDES, STARTS, ENDS,
+                gradient_steps, index_steps, KIND, HAS_SHARES, WITH_PADDING, TAPS, STRIDES, STARTS, ENDS,
             )  # fmt: skip
     else:
         for a in range(COVERS[0]):
@@ -200,7 +204,7 @@ def pool_gradients(
                     total = _given_back(
                         gradient, indices, from_gradient, from_index, mask, own, first_i + a, first_j + b, first_k + c,
                         last_i, last_j, last_k, d, h, w, total,
-                        gradient_steps, index_steps, KIND, WITH_PADDING, TAPS, STRIDES, STARTS, ENDS,
+                        gradient_steps, index_steps, KIND, HAS_SHARES, WITH_PADDING, TAPS, STRIDES, STARTS, ENDS,
                     )  # fmt: skip
     target = batch * y_steps[0] + channel * y_steps[1] + i * y_steps[2] + j * y_steps[3] + k * y_steps[4]
     tl.store(y + target, total.to(y.dtype.element_ty), mask=mask)

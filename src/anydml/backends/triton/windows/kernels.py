@@ -10,15 +10,15 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from ..loops import apart
+from ..loops import apart, quotient
 from ..reduction.kernels import decomposed, exponential
 
 
 @triton.jit
 def unfold(
-    x, y, rows, columns, blocks, row_sizes, x_row_steps, y_row_steps, dilations, place_sizes, strides, y_step,
-    sizes, x_steps, starts, DIMENSIONS: tl.constexpr, LOOPS: tl.constexpr,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+    x, y, rows, columns, blocks, row_sizes, row_multipliers, row_shifts, x_row_steps, y_row_steps, dilations,
+    place_sizes, multipliers, shifts, strides, y_step, sizes, x_steps, starts,
+    DIMENSIONS: tl.constexpr, LOOPS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
     """Copies what lies under each element of a window, a row, at each place of it, a column; 0 outside of x.
 
@@ -28,22 +28,25 @@ def unfold(
     row = (program // blocks).to(INDEX) * ROWS + tl.arange(0, ROWS)[:, None]
     column = (program % blocks).to(INDEX) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     mask = (row < rows) & (column < columns)
-    at = decomposed(row, row_sizes, x_row_steps, LOOPS)
+    at = apart(row, row_sizes, row_multipliers, row_shifts, x_row_steps, LOOPS)
     inside = mask
     tap, place = row, column
     for i in tl.static_range(DIMENSIONS):
-        k = tap % row_sizes[i]
-        tap = tap // row_sizes[i]
+        outer = quotient(tap, row_sizes[i], row_multipliers[i], row_shifts[i])
+        k = tap - outer * row_sizes[i]
+        tap = outer
         if i + 1 < DIMENSIONS:
-            o = place % place_sizes[i]
-            place = place // place_sizes[i]
+            outer = quotient(place, place_sizes[i], multipliers[i], shifts[i])
+            o = place - outer * place_sizes[i]
+            place = outer
         else:
             o = place
         element = o * strides[i] + (k * dilations[i] - starts[i])
         inside = inside & (element >= 0) & (element < sizes[i])
         at = at + element * x_steps[i]
     value = tl.load(x + at, mask=inside, other=0)
-    tl.store(y + decomposed(row, row_sizes, y_row_steps, LOOPS) + column * y_step, value, mask=mask)
+    to = apart(row, row_sizes, row_multipliers, row_shifts, y_row_steps, LOOPS)
+    tl.store(y + to + column * y_step, value, mask=mask)
 
 
 @triton.jit

@@ -21,7 +21,7 @@ from ..movement.plan import POINTED
 from ..tiles import Tiles, index_type, inner_first, steps_of, tiles_of
 from . import kernels as window_kernels
 
-TILE = 2048
+TILE = 4096
 """Elements of a program of UNFOLD, which computes little."""
 LOCAL_TILE = FOLD_TILE = 512
 """Likewise of local responses, and of FOLD."""
@@ -72,8 +72,8 @@ def _unfold(desc: Any, x: Layout, y: Layout) -> Planned | Declined:
         window_kernels.unfold,
         tiles.programs,
         (
-            *(rows, columns, tiles.blocks, row_sizes, x_row_steps, y_row_steps, dilations, places, strides),
-            *(of_column, sizes, x_steps, starts),
+            *(rows, columns, tiles.blocks, row_sizes, *divisors(row_sizes), x_row_steps, y_row_steps, dilations),
+            *(places, *divisors(places), strides, of_column, sizes, x_steps, starts),
         ),
         {
             "DIMENSIONS": len(under),
