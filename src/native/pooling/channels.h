@@ -17,6 +17,7 @@
 #include "pointwise/rounding.h"
 #include "pooling/geometry.h"
 #include "pooling/rows.h"
+#include "pooling/windows.h"
 #include "simd/half.h"
 
 ANYDML_ISA_BEGIN
@@ -266,6 +267,7 @@ void channel_maxima(const std::byte* from, const std::vector<Tap>& taps, int64_t
   });
   if constexpr (std::is_same_v<Number, float>) {
     // Where there is no number above the lowest value, NaN counts.
+    if (are_certain_maxima(most, channels)) return;
     for (int64_t c = 0; c < channels; ++c) {
       if (most[c] > kLowest) continue;
       Index place = 0;

@@ -216,7 +216,7 @@ class PlanesGradPlan final : public Plan {
     }
     if constexpr (kIsMaximum) {
       rows_of_.pool(part, those.count, x + those.first * planes_.window.in_stride, *buffers.maxima);
-      const int64_t places = rows_of_.places();
+      const int64_t places = rows_of_.plane_step();
       const float* const most = buffers.maxima->numbers.data();
       const bool are_certain = are_certain_maxima(most, (those.count - 1) * places + row_.places);
       for (int64_t p = 0; p < those.count; ++p) {

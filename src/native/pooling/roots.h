@@ -2,12 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 
 #include "platform/isa.h"
+#include "pointwise/lanes.h"
 #include "pointwise/math.h"
 #include "pointwise/precise_pow.h"
 #include "pooling/geometry.h"
@@ -37,6 +39,18 @@ ANYDML_NOINLINE inline void raise(double* numbers, int64_t count, int64_t p) {
   }
 }
 
+// The same of some numbers in registers.
+ANYDML_INLINE Doubles power_of(Doubles x, int64_t p) {
+  const Doubles base = magnitude_of<double>(x);
+  Doubles power = base;
+  int bit = static_cast<int>(std::bit_width(static_cast<uint64_t>(p))) - 1;
+  while (bit-- > 0) {
+    power = power * power;
+    if ((p >> bit & 1) != 0) power = power * base;
+  }
+  return power;
+}
+
 // Newton's method for a p-th root of numbers of 1 and more but less than 2^p, from an estimate on:
 // y + y * (m / y^p - 1) / p
 inline Doubles near_roots_of(Doubles m, int64_t p) {
@@ -50,11 +64,19 @@ inline Doubles near_roots_of(Doubles m, int64_t p) {
 // x^(1/p), in place: with x = 2^(k * p) * m, 1 <= m < 2^p, it is 2^k times the root of m.
 ANYDML_NOINLINE inline void take_roots(double* numbers, int64_t count, int64_t p) {
   if (p == 1) return;
+  constexpr int64_t kLanes = sizeof(Doubles) / sizeof(double);
   if (p == 2) {
-    for (int64_t i = 0; i < count; ++i) numbers[i] = std::sqrt(numbers[i]);
+    // By vectors, as compilers ask a scalar root for errno.
+    int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+      Doubles some;
+      std::memcpy(&some, numbers + i, sizeof(some));
+      some = square_root<double>(some);
+      std::memcpy(numbers + i, &some, sizeof(some));
+    }
+    for (; i < count; ++i) numbers[i] = std::sqrt(numbers[i]);
     return;
   }
-  constexpr int64_t kLanes = sizeof(Doubles) / sizeof(double);
   constexpr int64_t kMost = 64;  // of larger ones the root is near 1
   const auto order = static_cast<int>(std::min(p, kMost));
   for (int64_t i = 0; i < count; i += kLanes) {

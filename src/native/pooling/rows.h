@@ -25,8 +25,11 @@ void load_halves(const std::byte* from, int64_t step, int64_t count, Number* to)
   for (int64_t first = 0; first < count; first += kConvertedAtOnce) {
     const int64_t size = std::min(count - first, kConvertedAtOnce);
     const std::byte* block = from + first * step;
-    if (step != kItem || size < kConvertedAtOnce) {
+    if (step != kItem) {
       for (int64_t i = 0; i < size; ++i) std::memcpy(halves + i * kItem, block + i * step, kItem);
+      block = halves;
+    } else if (size < kConvertedAtOnce) {
+      std::memcpy(halves, block, static_cast<size_t>(size * kItem));
       block = halves;
     }
     widen_halves(block, reinterpret_cast<std::byte*>(singles), 1);
@@ -63,7 +66,11 @@ void store_row(const Number* numbers, int64_t count, int64_t step, std::byte* to
         }
       }
       narrow_to_halves(reinterpret_cast<std::byte*>(singles), reinterpret_cast<std::byte*>(halves), 1);
-      for (int64_t i = 0; i < size; ++i) store(to + (first + i) * step, halves[i]);
+      if (step == kItem) {
+        std::memcpy(to + first * kItem, halves, static_cast<size_t>(size * kItem));
+      } else {
+        for (int64_t i = 0; i < size; ++i) store(to + (first + i) * step, halves[i]);
+      }
     }
   } else if (step == kItem) {
     for (int64_t i = 0; i < count; ++i) store(to + i * kItem, static_cast<T>(numbers[i]));
