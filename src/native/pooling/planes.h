@@ -1,6 +1,6 @@
-// Pooling by separable windows: the taps of each row of elements are combined once, and then rows. A row of each
-// of several planes at a time, side by side with what padding there is between them, or several channels that
-// lie last between the elements of a row, so that taps are combined along all of them at once.
+// Pooling by separable windows: the taps of each row of elements are combined once, and then rows. A row of
+// each of several planes at a time, side by side with what padding there is between them, or several channels
+// that lie last between the elements of a row, so that taps are combined along all of them at once.
 #pragma once
 
 #include <algorithm>
