@@ -70,9 +70,9 @@ def _recurrent(cell: Cell, steps: int, batch: int) -> Callable[[int, str], Built
         return Built(
             {
                 "InputTensor": Tensor((1, length, count, hidden)),
-                "WeightTensor": Tensor(weights, low=-bound, high=bound, stays=True),
-                "RecurrenceTensor": Tensor(weights, low=-bound, high=bound, stays=True),
-                "BiasTensor": Tensor((1, 1, 1, 2 * gates * hidden), low=-bound, high=bound, stays=True),
+                "WeightTensor": Tensor(weights, low=-bound, high=bound),
+                "RecurrenceTensor": Tensor(weights, low=-bound, high=bound),
+                "BiasTensor": Tensor((1, 1, 1, 2 * gates * hidden), low=-bound, high=bound),
             },
             {
                 "OutputSequenceTensor": Tensor((length, 1, count, hidden)),
@@ -80,7 +80,7 @@ def _recurrent(cell: Cell, steps: int, batch: int) -> Callable[[int, str], Built
             },
             members,
             torch=by_torch,
-            node=Node(cell.node, names, attributes),
+            node=Node(cell.node, names, attributes, constants=names[1:]),
             products=2 * length * count * gates * hidden * hidden,
         )
 
