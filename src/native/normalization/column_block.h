@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 
 #include "core/layout.h"
 #include "movement/copy.h"
@@ -16,12 +15,11 @@
 #include "normalization/sixteen.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 #include "simd/half.h"
 #include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
-
-inline constexpr int64_t kLineBytes = kLanes * static_cast<int64_t>(sizeof(float));
 
 // Sixteen singles or halves as singles, and back.
 ANYDML_INLINE void widen_sixteen(const std::byte* from, bool is_half, std::byte* to) {
@@ -41,11 +39,9 @@ class ColumnBlock {
       : is_half_(is_half),
         item_(is_half ? sizeof(Half) : sizeof(float)),
         pitch_((most_rows + 1) * kLineBytes),
-        numbers_(new float[static_cast<size_t>(most_lines * (most_rows + 1) * kLanes)]) {}
+        numbers_(most_lines * pitch_) {}
 
-  std::byte* line(int64_t number) const {
-    return reinterpret_cast<std::byte*>(numbers_.get()) + number * pitch_;
-  }
+  std::byte* line(int64_t number) const { return numbers_.bytes() + number * pitch_; }
 
   // Of rows `step` bytes apart; of columns that are one where they are `is_one`. Lanes behind the last column
   // are copies of it.
@@ -104,7 +100,7 @@ class ColumnBlock {
   bool is_half_;
   int64_t item_;
   int64_t pitch_;
-  std::unique_ptr<float[]> numbers_;
+  Scratch numbers_;
 };
 
 // The rows of the next block come while there is something to compute, some of them beside each line of this

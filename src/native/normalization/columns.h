@@ -20,6 +20,7 @@
 #include "normalization/tuning.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 #include "simd/half.h"
 #include "stores/nontemporal.h"
 
@@ -59,8 +60,7 @@ class ColumnsPlan : public Plan {
     parallel_for(calls, threads, [&](int64_t call) {
       std::vector<ColumnBlock> buffers;
       for (size_t k = 0; k < inputs_; ++k) buffers.emplace_back(is_there_[k] ? rows_ : 0, at_once_, is_half_);
-      const std::unique_ptr<float[]> room(needs_room_ ? new float[static_cast<size_t>((rows_ + 1) * kLanes)]
-                                                      : nullptr);
+      const Scratch room(needs_room_ ? (rows_ + 1) * kLineBytes : 0);
       const int64_t end = share_begin(call + 1, calls, all);
       for (int64_t i = share_begin(call, calls, all); i < end; ++i) {
         const Block block = block_at(i);
@@ -70,7 +70,7 @@ class ColumnsPlan : public Plan {
         std::byte* const to = static_cast<std::byte*>(outputs[0]) + block.offsets[inputs_];
         const int64_t direct = is_direct ? block.columns / kLanes : 0;
         for (int64_t n = 0; n < direct; ++n) {
-          Line line{{}, to + n * kLineBytes, step(inputs_), rows_, rows_, kLanes, 0, rows_, room.get()};
+          Line line{{}, to + n * kLineBytes, step(inputs_), rows_, rows_, kLanes, 0, rows_, room.floats()};
           for (size_t k = 0; k < inputs_; ++k) {
             const int64_t item = geometry_.run.steps[k];
             if (is_there_[k]) line.in[k] = {from(k) + n * kLanes * item, step(k), item == 0};
@@ -89,7 +89,7 @@ class ColumnsPlan : public Plan {
         const int64_t lines = divided_up(columns, kLanes);
         for (int64_t n = 0; n < lines; ++n) {
           if (is_large) prefetch_share(n, lines, ahead, step(0), rows_, next.columns * item_);
-          Line line = buffers[0].as_line(n, rows_, room.get());
+          Line line = buffers[0].as_line(n, rows_, room.floats());
           for (size_t k = 1; k < inputs_; ++k) line.in[k] = {buffers[k].line(n), kLineBytes, false};
           compute(line);
         }

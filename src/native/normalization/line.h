@@ -23,6 +23,9 @@ struct Vectors {
   bool is_one = false;
 };
 
+// Of as many singles as there are lanes.
+inline constexpr int64_t kLineBytes = kLanes * static_cast<int64_t>(sizeof(float));
+
 struct Line {
   std::array<Vectors, 4> in;
   std::byte* out;

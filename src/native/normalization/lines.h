@@ -26,6 +26,7 @@
 #include "normalization/wide.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 #include "pointwise/math.h"
 #include "simd/half.h"
 #include "simd/transpose.h"
@@ -176,15 +177,14 @@ class LinesPlan final : public Plan {
     const int64_t calls = std::min(calls_for(work, threads), lines);
     parallel_for(calls, threads, [&](int64_t call) {
       // Of two lines, in turn.
-      const auto per_room = static_cast<size_t>((count_ + 1) * kLanes);
-      const std::unique_ptr<float[]> room(Op::kNeedsRoom ? new float[2 * per_room] : nullptr);
+      const Scratch room(Op::kNeedsRoom ? 2 * (count_ + 1) * kLineBytes : 0);
       int64_t number = share_begin(call, calls, lines);
       const int64_t end = share_begin(call + 1, calls, lines);
       Walk walk(geometry_.kept, number);
       const auto next_line = [&] {
         const Line line =
             line_at(walk, inputs, outputs,
-                    Op::kNeedsRoom ? room.get() + static_cast<size_t>(number % 2) * per_room : nullptr);
+                    Op::kNeedsRoom ? room.floats() + number % 2 * (count_ + 1) * kLanes : nullptr);
         ++number;
         walk.advance();
         return line;
@@ -216,7 +216,7 @@ class LinesPlan final : public Plan {
     const int64_t groups = divided_up(rows, kLanes);
     const int64_t calls = std::min(calls_for(work, threads), groups);
     parallel_for(calls, threads, [&](int64_t call) {
-      const std::unique_ptr<float[]> room(new float[static_cast<size_t>((elements_ + 1) * kLanes)]);
+      const Scratch room((elements_ + 1) * kLineBytes);
       T turned[kTurnedRow * kLanes];
       float singles[kTurnedRow * kLanes];
       auto* const own = reinterpret_cast<std::byte*>(turned);
@@ -224,7 +224,7 @@ class LinesPlan final : public Plan {
       constexpr auto kOwnStep = static_cast<int64_t>(kLanes * sizeof(T));
       constexpr auto kStep = static_cast<int64_t>(kLanes * sizeof(float));
       const Line line{
-          {Vectors{at, kStep, false}}, at, kStep, elements_, elements_, kLanes, 0, elements_, room.get(),
+          {Vectors{at, kStep, false}}, at, kStep, elements_, elements_, kLanes, 0, elements_, room.floats(),
           std::is_same_v<T, Half>};
       int64_t group = share_begin(call, calls, groups);
       const int64_t end = share_begin(call + 1, calls, groups);
