@@ -14,7 +14,7 @@
 #include "movement/copy.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
-#include "pooling/channels_grad.h"
+#include "pooling/channel_shares.h"
 #include "pooling/geometry.h"
 #include "pooling/planes_grad.h"
 #include "pooling/rows.h"
@@ -22,17 +22,6 @@
 
 ANYDML_ISA_BEGIN
 namespace {
-
-// The windows from the first to before the last one that hold some element from `first` to `last`. There is
-// no dilation, so that each of them does.
-struct Holding {
-  Holding(const Sliding& window, int64_t first, int64_t last)
-      : begin(std::max<int64_t>(0, raised(first + window.start - (window.taps - 1), window.stride))),
-        end(std::min(window.places, floored(last + window.start, window.stride) + 1)) {}
-
-  int64_t begin;
-  int64_t end;
-};
 
 template <class T>
 class PartShares {
@@ -48,7 +37,7 @@ class PartShares {
   void add(size_t d, const std::byte* from, double count) {
     if (d == nest_.outer.size()) return add_row(from, count);
     const Dimension& dimension = nest_.outer[d];
-    const Holding holding(dimension.window, part_.place[d], part_.place[d]);
+    const Range holding = reaching(dimension.window, {part_.place[d], part_.place[d] + 1});
     for (int64_t place = holding.begin; place < holding.end; ++place) {
       add(d + 1, from + place * dimension.window.out_stride,
           count * dimension.counted[static_cast<size_t>(place)]);
@@ -59,7 +48,7 @@ class PartShares {
   static constexpr int64_t kManyTaps = 16;
 
   void add_row(const std::byte* from, double count) {
-    const Holding holding(row_, part_.first, part_.first + part_.size - 1);
+    const Range holding = reaching(row_, {part_.first, part_.first + part_.size});
     for (int64_t place = holding.begin; place < holding.end; place += kPart) {
       const int64_t size = std::min(kPart, holding.end - place);
       double shares[kPart];
@@ -212,8 +201,8 @@ std::unique_ptr<Plan> make_average_pooling_grad(const Request& request, std::str
   if (is_single || out.type == DataType::kFloat16) {
     std::vector<Dimension> stepped = dimensions;
     for (size_t d = 0; d < stepped.size(); ++d) stepped[d].other = out.strides[d];
-    if (auto plan = is_single ? ChannelsGradPlan<float, false>::of(stepped, description)
-                              : ChannelsGradPlan<Half, false>::of(stepped, description)) {
+    if (auto plan = is_single ? ChannelSharesPlan<float>::of(stepped, description)
+                              : ChannelSharesPlan<Half>::of(stepped, description)) {
       return plan;
     }
     if (auto plan = is_single ? PlanesGradPlan<float, false>::of(stepped, description)

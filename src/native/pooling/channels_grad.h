@@ -1,4 +1,4 @@
-// Gradients of pooling where channels lie last: a tile of the output adds up, in double precision, what all
+// Gradients of maxima where channels lie last: a tile of the output adds up, in double precision, what all
 // windows that reach into it have for it, in their order, some channels at a time.
 #pragma once
 
@@ -23,24 +23,8 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-// A range of rows or columns.
-struct Range {
-  int64_t begin;
-  int64_t end;
-
-  int64_t size() const { return end - begin; }
-  bool holds(int64_t i) const { return begin <= i && i < end; }
-};
-
-// The windows that reach from `elements.begin` to the last of `elements`, or over some.
-inline Range reaching(const Sliding& window, const Range& elements) {
-  const int64_t far = (window.taps - 1) * window.dilation;
-  return {std::max<int64_t>(0, raised(elements.begin + window.start - far, window.stride)),
-          std::min(window.places, floored(elements.end - 1 + window.start, window.stride) + 1)};
-}
-
-// Of maxima, where windows have their gradients at the first of them, or of averages.
-template <class T, bool kIsMaximum>
+// Windows have their gradients at the first of their maxima.
+template <class T>
 class ChannelsGradPlan final : public Plan {
  public:
   // Null where channels do not lie last in all tensors, are few, or a row of a tile has too many elements. Of
@@ -68,7 +52,7 @@ class ChannelsGradPlan final : public Plan {
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* const x = static_cast<const std::byte*>(inputs[0]);
-    const auto* const gradient = static_cast<const std::byte*>(inputs[kIsMaximum ? 1 : 0]);
+    const auto* const gradient = static_cast<const std::byte*>(inputs[1]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
     const int64_t tiles = nest_.outer[0].window.size * down_ * parts_;
     const int threads = threads_for(bytes_);
@@ -162,30 +146,13 @@ class ChannelsGradPlan final : public Plan {
 
   void add_window(const Part& part, const WindowTaps& window, const std::byte* x, double* gradients,
                   const Target& to) const {
-    if constexpr (kIsMaximum) {
-      Comparable<T> most[2 * kLeastChannels];
-      IndexOf<T> indices[2 * kLeastChannels];
-      channel_maxima<T, true>(x + window.origin().offset + part.first * kItem, window.taps(), part.size, most,
-                              indices);
-      for (int64_t c = 0; c < part.size; ++c) {
-        const int64_t at = to.base + indices[c];
-        if (to.holds(at)) to.sums[at + c] += gradients[c];
-      }
-    } else {
-      double count = 1;
-      for (size_t d = 0; d < nest_.outer.size(); ++d) {
-        count *= nest_.outer[d].counted[static_cast<size_t>(part.place[d])];
-      }
-      for (int64_t c = 0; c < pitch_; ++c) gradients[c] /= count;
-      for (const Tap& tap : window.taps()) {
-        const int64_t at = to.base + tap.index;
-        if (!to.holds(at)) continue;
-        double* const some = to.sums + at;
-        for (int64_t c = 0; c < pitch_; c += kDoubles) {
-#pragma GCC unroll 8
-          for (int64_t k = 0; k < kDoubles; ++k) some[c + k] += gradients[c + k];
-        }
-      }
+    Comparable<T> most[2 * kLeastChannels];
+    IndexOf<T> indices[2 * kLeastChannels];
+    channel_maxima<T, true>(x + window.origin().offset + part.first * kItem, window.taps(), part.size, most,
+                            indices);
+    for (int64_t c = 0; c < part.size; ++c) {
+      const int64_t at = to.base + indices[c];
+      if (to.holds(at)) to.sums[at + c] += gradients[c];
     }
   }
 

@@ -162,5 +162,21 @@ inline int64_t floored(int64_t x, int64_t by) {
 }
 inline int64_t raised(int64_t x, int64_t by) { return -floored(-x, by); }
 
+// A range of rows or columns.
+struct Range {
+  int64_t begin;
+  int64_t end;
+
+  int64_t size() const { return end - begin; }
+  bool holds(int64_t i) const { return begin <= i && i < end; }
+};
+
+// The windows that reach from `elements.begin` to the last of `elements`, or over some.
+inline Range reaching(const Sliding& window, const Range& elements) {
+  const int64_t far = (window.taps - 1) * window.dilation;
+  return {std::max<int64_t>(0, raised(elements.begin + window.start - far, window.stride)),
+          std::min(window.places, floored(elements.end - 1 + window.start, window.stride) + 1)};
+}
+
 }  // namespace
 ANYDML_ISA_END

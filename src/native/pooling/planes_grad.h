@@ -18,7 +18,6 @@
 #include "platform/parallel.h"
 #include "pointwise/lanes.h"
 #include "pooling/channels.h"
-#include "pooling/channels_grad.h"
 #include "pooling/geometry.h"
 #include "pooling/planes.h"
 #include "pooling/rows.h"

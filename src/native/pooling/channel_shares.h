@@ -1,0 +1,200 @@
+// Gradients of averages where channels lie last, as a gather: every element adds up its shares of the windows
+// that hold it, in the order of these, some channels at a time. A row of windows' shares is computed once,
+// and stays until rows of elements need others.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/layout.h"
+#include "movement/copy.h"
+#include "platform/isa.h"
+#include "platform/parallel.h"
+#include "platform/scratch.h"
+#include "pointwise/lanes.h"
+#include "pooling/geometry.h"
+#include "pooling/rows.h"
+
+ANYDML_ISA_BEGIN
+namespace {
+
+template <class T>
+class ChannelSharesPlan final : public Plan {
+ public:
+  // Null where channels do not lie last in both tensors, are few, or the shares of all rows of windows over
+  // an element are too many. Of the dimensions, batch and channels first, elements are the output's and
+  // places the gradient's.
+  static std::unique_ptr<Plan> of(const std::vector<Dimension>& dimensions, const std::string& description) {
+    const Sliding& channels = dimensions[1].window;
+    if (channels.in_stride != kItem || channels.out_stride != kItem || channels.size < kDoubles ||
+        dimensions.size() > kMostOuter + 2) {
+      return nullptr;
+    }
+    std::unique_ptr<ChannelSharesPlan> plan(
+        new ChannelSharesPlan(dimensions, std::string(description).append(", channels last")));
+    return plan->slots_ * plan->slot_ <= kMostShares ? std::move(plan) : nullptr;
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const auto* const gradient = static_cast<const std::byte*>(inputs[0]);
+    auto* const out = static_cast<std::byte*>(outputs[0]);
+    const int64_t all = steps_of(rows_);
+    const int threads = threads_for(bytes_);
+    const int64_t calls = std::min(calls_for(bytes_, threads), all);
+    parallel_for(calls, threads, [&](int64_t call) {
+      Shares shares(*this);
+      int64_t number = share_begin(call, calls, all);
+      const int64_t end = share_begin(call + 1, calls, all);
+      for (LoopCursor cursor(rows_, number); number < end; ++number, cursor.advance()) {
+        const int64_t first = share_begin(cursor.index(1), parts_, channels_.size);
+        const int64_t count = share_begin(cursor.index(1) + 1, parts_, channels_.size) - first;
+        shares.begin(count);
+        add_rows(0, cursor, gradient + cursor.in() + first * kItem, 1, shares);
+        put(shares, count, out + cursor.out() + first * kItem);
+      }
+    });
+  }
+
+ private:
+  static constexpr auto kItem = static_cast<int64_t>(sizeof(T));
+  static constexpr int64_t kDoubles = 8;
+  static constexpr int64_t kLeastChannels = 32;
+  // That fit the second cache.
+  static constexpr int64_t kMostShares = 1 << 16;
+
+  // Of rows of windows, those of an element's row and others that may serve the next one.
+  class Shares {
+   public:
+    explicit Shares(const ChannelSharesPlan& plan)
+        : slot_(plan.slot_),
+          numbers_(plan.slots_ * plan.slot_ * static_cast<int64_t>(sizeof(double))),
+          held_(static_cast<size_t>(plan.slots_)) {}
+
+    void begin(int64_t channels) {
+      if (channels != channels_) std::fill(held_.begin(), held_.end(), Held{});
+      channels_ = channels;
+      ++row_;
+      rows.clear();
+    }
+
+    // The shares of the windows whose gradients lie at `from`; calls fill(shares) where they are not there.
+    template <class Fill>
+    void add(const std::byte* from, const Fill& fill) {
+      const auto found =
+          std::find_if(held_.begin(), held_.end(), [&](const Held& held) { return held.from == from; });
+      const auto oldest = [&] {
+        return std::min_element(held_.begin(), held_.end(),
+                                [](const Held& a, const Held& b) { return a.row < b.row; });
+      };
+      const auto slot = found != held_.end() ? found : oldest();
+      auto* const shares = reinterpret_cast<double*>(numbers_.bytes()) + (slot - held_.begin()) * slot_;
+      if (found == held_.end()) fill(shares);
+      *slot = {from, row_};
+      rows.push_back(shares);
+    }
+
+    int64_t channels() const { return channels_; }
+
+    std::vector<const double*> rows;  // of windows over the elements' row, in their order
+
+   private:
+    struct Held {
+      const std::byte* from = nullptr;
+      int64_t row = 0;  // of elements, the last one that had it
+    };
+
+    int64_t slot_;
+    int64_t channels_ = 0;
+    int64_t row_ = 0;
+    Scratch numbers_;
+    std::vector<Held> held_;
+  };
+
+  ChannelSharesPlan(const std::vector<Dimension>& dimensions, std::string description)
+      : Plan(std::move(description)),
+        channels_(dimensions[1].window),
+        outer_(dimensions.begin() + 2, dimensions.end() - 1),
+        width_(dimensions.back()),
+        parts_(std::max<int64_t>(1, channels_.size / kLeastChannels)),
+        pitch_(divided_up(divided_up(channels_.size, parts_), kDoubles) * kDoubles),
+        slot_(width_.window.places * pitch_) {
+    const Sliding& batch = dimensions[0].window;
+    rows_ = {{batch.size, batch.out_stride, batch.in_stride}, {parts_, 0, 0}};
+    int64_t places = batch.size * channels_.size * width_.window.places;
+    for (const Dimension& dimension : outer_) {
+      const Sliding& window = dimension.window;
+      rows_.push_back({window.size, 0, window.in_stride});
+      slots_ *= std::min(divided_up(window.taps, window.stride), std::max<int64_t>(window.places, 1));
+      places *= window.places;
+    }
+    bytes_ = (3 * steps_of(rows_) * width_.window.size * pitch_ + places) * kItem;
+  }
+
+  // The rows of windows over the elements' row, in the dimensions from the d-th one on; `count` is what is
+  // divided by in those before.
+  void add_rows(size_t d, const LoopCursor& cursor, const std::byte* from, double count,
+                Shares& shares) const {
+    if (d == outer_.size()) {
+      shares.add(from, [&](double* to) { fill(from, count, shares.channels(), to); });
+      return;
+    }
+    const Dimension& dimension = outer_[d];
+    const int64_t element = cursor.index(d + 2);
+    const Range places = reaching(dimension.window, {element, element + 1});
+    for (int64_t place = places.begin; place < places.end; ++place) {
+      add_rows(d + 1, cursor, from + place * dimension.window.out_stride,
+               count * dimension.counted[static_cast<size_t>(place)], shares);
+    }
+  }
+
+  // What each element has of each window of a row.
+  void fill(const std::byte* from, double count, int64_t channels, double* to) const {
+    for (int64_t place = 0; place < width_.window.places; ++place, to += pitch_) {
+      std::fill(to + pitch_ - kDoubles, to + pitch_, 0.0);
+      load_row<T>(from + place * width_.window.out_stride, kItem, channels, to);
+      const double number = count * width_.counted[static_cast<size_t>(place)];
+      for (int64_t c = 0; c < pitch_; ++c) to[c] /= number;
+    }
+  }
+
+  void put(const Shares& shares, int64_t count, std::byte* to) const {
+    constexpr auto kLanes = static_cast<int64_t>(sizeof(Doubles) / sizeof(double));
+    static_assert(kDoubles % kLanes == 0);
+    const Sliding& window = width_.window;
+    for (int64_t i = 0; i < window.size; ++i, to += window.in_stride) {
+      const Range places = reaching(window, {i, i + 1});
+      alignas(64) double sums[2 * kLeastChannels];
+      for (int64_t c = 0; c < pitch_; c += kLanes) {
+        Doubles sum{};
+        for (const double* const row : shares.rows) {
+          for (int64_t place = places.begin; place < places.end; ++place) {
+            Doubles share;
+            std::memcpy(&share, row + place * pitch_ + c, sizeof(share));
+            sum = sum + share;
+          }
+        }
+        std::memcpy(sums + c, &sum, sizeof(sum));
+      }
+      store_row<T>(sums, count, kItem, to);
+    }
+  }
+
+  Sliding channels_;
+  std::vector<Dimension> outer_;  // that windows slide along around the width
+  Dimension width_;
+  int64_t parts_;           // of the channels
+  int64_t pitch_;           // of a part's shares
+  int64_t slot_;            // shares of a row of windows
+  int64_t slots_ = 1;       // rows of windows over an element
+  std::vector<Loop> rows_;  // images, parts, and rows of elements
+  int64_t bytes_ = 0;
+};
+
+}  // namespace
+ANYDML_ISA_END
