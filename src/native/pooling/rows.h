@@ -33,7 +33,12 @@ void load_halves(const std::byte* from, int64_t step, int64_t count, Number* to)
       block = halves;
     }
     widen_halves(block, reinterpret_cast<std::byte*>(singles), 1);
-    for (int64_t i = 0; i < size; ++i) to[first + i] = singles[i];
+    // A whole block by as many vectors as the compiler knows.
+    if (size == kConvertedAtOnce) {
+      for (int64_t i = 0; i < kConvertedAtOnce; ++i) to[first + i] = singles[i];
+    } else {
+      for (int64_t i = 0; i < size; ++i) to[first + i] = singles[i];
+    }
   }
 }
 
@@ -58,12 +63,17 @@ void store_row(const Number* numbers, int64_t count, int64_t step, std::byte* to
     Half halves[kConvertedAtOnce];
     for (int64_t first = 0; first < count; first += kConvertedAtOnce) {
       const int64_t size = std::min(count - first, kConvertedAtOnce);
-      for (int64_t i = 0; i < size; ++i) {
+      const auto round = [&](int64_t i) {
         if constexpr (std::is_same_v<Number, float>) {
           singles[i] = numbers[first + i];
         } else {
           singles[i] = single_for_half(numbers[first + i]);
         }
+      };
+      if (size == kConvertedAtOnce) {
+        for (int64_t i = 0; i < kConvertedAtOnce; ++i) round(i);
+      } else {
+        for (int64_t i = 0; i < size; ++i) round(i);
       }
       narrow_to_halves(reinterpret_cast<std::byte*>(singles), reinterpret_cast<std::byte*>(halves), 1);
       if (step == kItem) {
