@@ -76,7 +76,8 @@ class ChannelsGradPlan final : public Plan {
  private:
   static constexpr auto kItem = static_cast<int64_t>(sizeof(T));
   static constexpr int64_t kDoubles = 8;
-  static constexpr int64_t kLeastChannels = 32;
+  // Of two cache lines.
+  static constexpr int64_t kLeastChannels = 128 / kItem;
   // Sums of a tile fit the second cache.
   static constexpr int64_t kTile = 1 << 16;
 
