@@ -16,6 +16,7 @@
 #include "dense/few_rows.h"
 #include "dense/packing.h"
 #include "dense/product.h"
+#include "dense/shallow.h"
 #include "dense/singles.h"
 #include "dense/tile.h"
 #include "dense/tuning.h"
@@ -42,9 +43,11 @@ class GemmPlan final : public Plan {
   GemmPlan(Product product, const std::string& description) : Plan(description), p_(std::move(product)) {
     for (const int64_t size : p_.batch) batches_ *= size;
     const int64_t work = p_.rows * p_.depth * p_.columns / kMultiplicationsOfAByte;
-    const int64_t bytes = (p_.rows * p_.depth + p_.depth * p_.columns) * kItem;
-    work_ = batches_ * std::max(work, bytes);
     method_ = method();
+    // What a product moves counts where it is more; results do where there is little else.
+    const int64_t results = method_ == Method::kShallow ? p_.rows * p_.columns : 0;
+    const int64_t bytes = (p_.rows * p_.depth + p_.depth * p_.columns + results) * kItem;
+    work_ = batches_ * std::max(work, bytes);
     divide(threads_for(work_));
   }
 
@@ -110,6 +113,8 @@ class GemmPlan final : public Plan {
       const Workspace work = sizes.at(memory.floats() + worker * size);
       const FewRows<Item> few(p_, operands, work);
       switch (method_) {
+        case Method::kShallow:
+          return ShallowProduct(p_, operands).multiply(rows, columns);
         case Method::kRow:
           return few.multiply_row(columns);
         case Method::kRowsAcross:
@@ -132,9 +137,10 @@ class GemmPlan final : public Plan {
  private:
   static constexpr auto kItem = static_cast<int64_t>(sizeof(Item));
 
-  enum class Method { kBlocks, kRow, kRowsAcross, kFewRows };
+  enum class Method { kBlocks, kShallow, kRow, kRowsAcross, kFewRows };
 
   Method method() const {
+    if (kItem == 4 && ShallowProduct::takes(p_)) return Method::kShallow;
     if (p_.b.column == kItem) {
       return p_.rows == 1 ? Method::kRow : p_.rows <= kFewRows ? Method::kFewRows : Method::kBlocks;
     }
@@ -153,6 +159,8 @@ class GemmPlan final : public Plan {
       const Product& p = plan.p_;
       const int64_t columns = std::min(blocks.most_columns, kBlockColumns);
       switch (plan.method_) {
+        case Method::kShallow:
+          break;
         case Method::kRow:
           rows = kDepth;
           totals = 2 * kReadColumns;
@@ -195,9 +203,10 @@ class GemmPlan final : public Plan {
   Blocks blocks_for(int threads) const {
     const int64_t panels = divided_up(p_.columns, kPanel);
     const bool has_few = method_ != Method::kBlocks;
+    const bool has_one = has_few && method_ != Method::kShallow;
     const int64_t most = threads == 1 ? 1 : threads * kBlocksOfAThread;
     const int64_t most_columns = std::min(panels, most);
-    const int64_t most_rows = has_few ? 1 : std::min(divided_up(p_.rows, (kMostRows + 1) / 2), most);
+    const int64_t most_rows = has_one ? 1 : std::min(divided_up(p_.rows, (kMostRows + 1) / 2), most);
     Blocks best{1, 1, p_.rows, panels * kPanel};
     double least = -1;
     for (int64_t rows = 1; rows <= most_rows; ++rows) {

@@ -41,6 +41,11 @@ inline constexpr int64_t kReadColumns = 2048;
 inline constexpr int64_t kRowDepth = 8;
 // Rows that are multiplied at once by columns that lie side by side, as many as kMultiplyRowsAcross has.
 inline constexpr int64_t kRowsAcross = 4;
+// The depth up to which neither matrix is packed: of products of so few numbers, and of outer products and
+// the like.
+inline constexpr int64_t kSmallProduct = 32 * 32;
+inline constexpr int64_t kSmallDepth = 32;
+inline constexpr int64_t kOuterDepth = 4;
 // What packing takes, in rows of products that take as long: of columns, and of rows for each block of
 // columns.
 inline constexpr double kPackedColumns = 8;
