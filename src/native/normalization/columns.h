@@ -41,9 +41,11 @@ class ColumnsPlan : public Plan {
         rows_(geometry_.summed[0].size) {
     int64_t present = 0;
     for (size_t k = 0; k < inputs_; ++k) present += (is_there_[k] = inputs[k].present) ? 1 : 0;
+    is_large_ = geometry_.elements() * item_ >= kStreamFrom;
     const int64_t lines = divided_up(geometry_.run.size, kLanes);
-    const int64_t most = std::clamp<int64_t>(ColumnBlock::kNumbers / (rows_ * kLanes * present),
-                                             kFewestAtOnce, ColumnBlock::kMostLines);
+    const int64_t numbers = is_large_ ? ColumnBlock::kBytesOfLarge / item_ : ColumnBlock::kNumbers;
+    const int64_t most = std::clamp<int64_t>(numbers / (rows_ * kLanes * present), kFewestAtOnce,
+                                             is_large_ ? ColumnBlock::kMostOfLarge : ColumnBlock::kMostLines);
     at_once_ = std::min(lines, most);
     blocks_ = divided_up(lines, at_once_);
   }
@@ -53,10 +55,9 @@ class ColumnsPlan : public Plan {
     const int threads = threads_for(work);
     const int64_t all = count_of(geometry_.kept) * blocks_;
     const int64_t calls = std::min(calls_for(work, threads), all);
-    const bool is_large = geometry_.elements() * item_ >= kStreamFrom;
-    const bool streams = is_large && inputs[0] != outputs[0];
+    const bool streams = is_large_ && inputs[0] != outputs[0];
     // Singles in the caches are computed where they lie.
-    const bool is_direct = !is_half_ && !is_large;
+    const bool is_direct = !is_half_ && !is_large_;
     parallel_for(calls, threads, [&](int64_t call) {
       std::vector<ColumnBlock> buffers;
       for (size_t k = 0; k < inputs_; ++k) buffers.emplace_back(is_there_[k] ? rows_ : 0, at_once_, is_half_);
@@ -88,7 +89,7 @@ class ColumnsPlan : public Plan {
         const auto* const ahead = static_cast<const std::byte*>(inputs[0]) + next.offsets[0];
         const int64_t lines = divided_up(columns, kLanes);
         for (int64_t n = 0; n < lines; ++n) {
-          if (is_large) prefetch_share(n, lines, ahead, step(0), rows_, next.columns * item_);
+          if (is_large_) prefetch_share(n, lines, ahead, step(0), rows_, next.columns * item_);
           Line line = buffers[0].as_line(n, rows_, room.floats());
           for (size_t k = 1; k < inputs_; ++k) line.in[k] = {buffers[k].line(n), kLineBytes, false};
           compute(line);
@@ -126,6 +127,7 @@ class ColumnsPlan : public Plan {
   bool is_half_;
   int64_t item_;
   int64_t rows_;
+  bool is_large_ = false;
   std::array<bool, 4> is_there_{};
   int64_t at_once_ = 1;
   int64_t blocks_ = 1;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -27,6 +28,7 @@
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "platform/scratch.h"
+#include "pointwise/half_arithmetic.h"
 #include "pointwise/math.h"
 #include "simd/half.h"
 #include "simd/transpose.h"
@@ -130,8 +132,37 @@ struct NormLine {
       const double norm = is_of_squares ? std::sqrt(x) : x;
       return 1 / (norm < epsilon ? epsilon : norm);
     });
+    if constexpr (std::is_same_v<T, float> && kColumns) {
+      if (line.is_of_halves) return map_halves(line, factor);
+    }
     map_line<T, kColumns>(
         line, [&](int64_t, const Wide& x, const auto&) ANYDML_INLINE_LAMBDA { return x * factor; });
+  }
+
+ private:
+  // Of halves as singles, which are narrowed once more, by two singles h and l of the factor:
+  // product + (x * h - product + x * l), rounded to odd, so that halves are rounded once.
+  static void map_halves(const Line& line, const Wide& factor) {
+    // A factor that no single holds is one of zeros.
+    const Wide held = each_of(
+        [](Doubles f) ANYDML_INLINE_LAMBDA {
+          constexpr double kMost = 0x1p127;
+          return (f > kMost) & (f < std::numeric_limits<double>::infinity()) ? Doubles{} + kMost : f;
+        },
+        factor);
+    const Sixteen high = as_sixteen(held);
+    const Sixteen low = as_sixteen(held - as_wide(high));
+    map_sixteens<float, true>(line, [&](const Sixteen& x, const auto&) ANYDML_INLINE_LAMBDA {
+      return each_part(
+          [](Singles v, Singles h, Singles l) ANYDML_INLINE_LAMBDA {
+            const Singles product = v * h;
+            const Singles rest = multiply_add(v, l, multiply_add(v, h, -product));
+            // More than a unit in the last place together, which the sum takes up. Zero keeps its sign.
+            const SinglePair sum = fast_two_sum(product, rest);
+            return (rest < 0.0F) | (rest > 0.0F) ? rounded_to_odd(sum.high, sum.low) : product;
+          },
+          x, high, low);
+    });
   }
 };
 

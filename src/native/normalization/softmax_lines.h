@@ -132,7 +132,7 @@ inline constexpr auto added = [](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { re
 
 // Sums of powers in double precision, of all elements, or of those below the largest. Powers are kept in the
 // line's room.
-template <class T, bool kColumns, bool kIsFar>
+template <class T, bool kColumns, bool kIsFar, class Of = T>
 Wide add_powers(const Line& line, const BelowAll& below) {
   auto* const kept = reinterpret_cast<std::byte*>(line.room + kLanes);
   constexpr auto kStep = static_cast<int64_t>(kLanes * sizeof(float));
@@ -140,21 +140,21 @@ Wide add_powers(const Line& line, const BelowAll& below) {
   Wide sum{};
   for_sixteens<T, kColumns>(line, [&](int64_t i, const Sixteen& x) ANYDML_INLINE_LAMBDA {
     __builtin_prefetch(line.out + i * line.out_step, 1);  // while there is something to compute
-    store_sixteen<float>(kept + i * kStep, below.template of<T, kIsFar>(x));
+    store_sixteen<float>(kept + i * kStep, below.template of<Of, kIsFar>(x));
     // Those before, as what was just stored would be waited for.
     sum = sum + load_wide_lanes<float>(kept + (i - 1) * kStep);
   });
   return sum + load_wide_lanes<float>(kept + (line.count - 1) * kStep);
 }
 // Likewise of elements below the largest; and how many are not.
-template <class T, bool kColumns, bool kIsFar>
+template <class T, bool kColumns, bool kIsFar, class Of = T>
 std::array<Wide, 2> add_lower_powers(const Line& line, const BelowAll& below, const Sixteen& most) {
   Wide sum{};
   Sixteen equal{};
   for_sixteens<T, kColumns>(line, [&](int64_t, const Sixteen& x) ANYDML_INLINE_LAMBDA {
     sum = sum + as_wide(each_part([](Singles v, Singles m, Singles power)
                                       ANYDML_INLINE_LAMBDA { return v == m ? Singles{} : power; },
-                                  x, most, below.template of<T, kIsFar>(x)));
+                                  x, most, below.template of<Of, kIsFar>(x)));
     equal = each_part([](Singles v, Singles m, Singles all)
                           ANYDML_INLINE_LAMBDA { return v == m ? all + 1.0F : all; },
                       x, most, equal);
@@ -259,6 +259,7 @@ struct SoftmaxLine {
   void compute(const Line& line) const {
     static_assert(kColumns);
     const Sixteen most = largest_of<T, true>(line);
+    if (line.is_of_halves) return compute_columns<T, false, Half>(line, most);
     const bool is_far = !std::is_same_v<T, Half> && std::ranges::any_of(numbers_of(most), is_far_from_0);
     is_far ? compute_columns<T, true>(line, most) : compute_columns<T, false>(line, most);
   }
@@ -303,7 +304,8 @@ struct SoftmaxLine {
     return {most, logarithm_of(rest)};
   }
 
-  template <class T, bool kIsFar>
+  // By powers as exact as elements of a type need.
+  template <class T, bool kIsFar, class Of = T>
   void compute_columns(const Line& line, const Sixteen& most) const {
     const BelowAll below(most);
     const Wide none = as_wide(each_part(
@@ -313,18 +315,18 @@ struct SoftmaxLine {
                      : singles(std::numeric_limits<float>::quiet_NaN());
         },
         most));
-    const Wide sum = add_powers<T, true, kIsFar>(line, below) + none;
+    const Wide sum = add_powers<T, true, kIsFar, Of>(line, below) + none;
     if (!is_logarithm) {
       return Shares(each_of([](Doubles x) ANYDML_INLINE_LAMBDA { return 1.0 / x; }, sum))
           .template take<T>(line);
     }
     const auto quotient = [](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { return a / b; };
     const Wide of_most = below.template exact<kIsFar>(most);
-    Wide rest = each_of(quotient, sum - as_wide(below.template of<T, kIsFar>(most)), of_most);
+    Wide rest = each_of(quotient, sum - as_wide(below.template of<Of, kIsFar>(most)), of_most);
     std::array<double, kLanes> rests;
     put_wide(rests.data(), rest);
     if (std::ranges::any_of(rests, [](double x) { return x < kLeastRest; })) {
-      const auto [lower, equal] = add_lower_powers<T, true, kIsFar>(line, below, most);
+      const auto [lower, equal] = add_lower_powers<T, true, kIsFar, Of>(line, below, most);
       rest = each_of(quotient, lower, of_most) + (equal - broadcast_wide(1));
       put_wide(rests.data(), rest);
     }
