@@ -32,6 +32,7 @@
 #include "simd/convert.h"
 #include "simd/half.h"
 #include "simd/unaligned.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 
@@ -125,13 +126,15 @@ class ChannelMoments {
   // Of channels, whose sums go over rows alone.
   static constexpr int64_t kWide = 4;
 
-  // All chunks of a row of places.
+  // All chunks of a row of places: one channel's after the other's, as memory mostly has them.
   void row_of_places(const std::byte* from, int64_t i, Moments* found) const {
     const int64_t channels = channels_.size;
-    const std::byte* const row = from + i / rows_ * channels_.in + LoopCursor(loops_, i % rows_).in();
+    const int64_t channel = i % channels;
+    const int64_t place = i / channels;
+    const std::byte* const row = from + channel * channels_.in + LoopCursor(loops_, place).in();
     for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
       const int64_t begin = chunk * step_;
-      found[(i % rows_ * chunks_ + chunk) * channels + i / rows_] =
+      found[(place * chunks_ + chunk) * channels + channel] =
           of_places(row + begin * kItem, std::min(step_, length_ - begin));
     }
   }
@@ -153,6 +156,7 @@ class ChannelMoments {
     Sums squares{};
     int64_t i = 0;
     for (; i + kVectors * kLanes <= count; i += kVectors * kLanes) {
+      prefetch_line(from + i * kItem + kPrefetchDistance);
 #pragma GCC unroll 16
       for (size_t v = 0; v < kVectors; ++v) {
         V x = load_numbers<T, double, V>(from + (i + static_cast<int64_t>(v) * kLanes) * kItem);

@@ -117,8 +117,11 @@ class ChannelAffine {
            int threads, bool is_streamed) const {
     const int64_t rows = divided_up(count_, together_);
     const int64_t all = images.size * rows;
-    const int64_t tasks = std::min<int64_t>(threads * kNormalizationTasks, all);
-    parallel_for(tasks, threads, [&](int64_t task) {
+    const int64_t blocks = is_streamed ? all * together_ * length_ / kElementsAtOnce : 0;
+    const int64_t tasks = std::clamp<int64_t>(threads * kNormalizationTasks, std::min(blocks, all), all);
+    // The last ones first, as their statistics were taken last, and a cache may have them yet.
+    parallel_for(tasks, threads, [&](int64_t behind) {
+      const int64_t task = tasks - 1 - behind;
       const int64_t end = share_begin(task + 1, tasks, all);
       Output output(is_streamed);
       for (int64_t i = share_begin(task, tasks, all); i < end;) {
@@ -151,10 +154,11 @@ class ChannelAffine {
 
     int64_t most(int64_t length) const { return is_streamed_ ? std::min(length, kMost) : length; }
     std::byte* at(std::byte* to) { return is_streamed_ ? buffer_ : to; }
-    void put(std::byte* to, int64_t size) {
+    // Fetches as many bytes from `ahead` on.
+    void put(std::byte* to, int64_t size, const std::byte* ahead) {
       if (!is_streamed_) return;
       if (to != next_) writer_.emplace(to);
-      writer_->append(buffer_, size);
+      writer_->append(buffer_, size, ahead);
       next_ = to + size;
     }
 
@@ -208,7 +212,7 @@ class ChannelAffine {
       std::byte* const at = to + k * kItem;
       normalize(from + k * kItem, output.at(at), count, of, numbers,
                 std::is_same_v<Of, EachOf> ? channel + k : channel);
-      output.put(at, count * kItem);
+      output.put(at, count * kItem, from + k * kItem + kPrefetchDistance);
     }
   }
 
