@@ -80,6 +80,13 @@ def _cases() -> list[Case]:
         x = np.array([0, NAN, 1, 0, 0, 3], dtype).reshape(1, 6, 1, 1)
         y = np.reshape([NAN, NAN, NAN, NAN, 0.1, 0.1 - 2 * 3 * 3 / 100], x.shape)
         cases.append(_case(f"{kind}-special", x, np.ones(x.shape, dtype), True, 3, y, Alpha=3))
+        # Beside a NaN, what is far larger than Bias is not taken for little; and an infinite gradient stays one.
+        x = np.array([[NAN, 0.25, 0.25, 4], [1, 64, 0.5, 1]], dtype).T.reshape(1, 4, 1, 2)
+        g = np.array([[1, 2, 1, 1], [1, -2, 1, 3]], dtype).T.reshape(1, 4, 1, 2)
+        cases.append(_case(f"{kind}-beside-nan", x, g, True, 3, Alpha=3 / 128))
+        x, g = np.full((1, 3, 1, 1), 0.25, dtype), np.array([1, np.inf, 1], dtype).reshape(1, 3, 1, 1)
+        y = np.reshape([-np.inf, NAN, -np.inf], x.shape)
+        cases.append(_case(f"{kind}-infinite", x, g, True, 3, y, Alpha=3 / 128))
     x = np.float32([[[[1, 2], [3, 4]], [[0, -1], [2, 5]]]])
     g = np.float32([[[[1, 0], [2, 1]], [[1, 1], [0, 3]]]])
     strides = ((0, 4, 1, 2), (9, 1, 2, 4), (80, 30, 4, 9))

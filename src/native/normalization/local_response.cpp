@@ -208,13 +208,16 @@ class Runs<float> {
 
 // Powers (bias + factor * sum)^-beta where the sum adds little to the bias, as it mostly does:
 // bias^-beta * (1 + p(v)), v = sum * factor / bias, p being the binomial series. Of v below 2^-8 a single is
-// enough: what it is rounded by moves the power by 2^-30 of it, and so does what follows in the series.
+// enough: what it is rounded by moves the power by 2^-30 of it, and so does what follows in the series. For
+// gradients powers divided by their base are bias^(-beta - 1) * (1 + q(v)), with a term more.
 struct LittlePowers {
   float most = -1;  // the sum up to which powers are computed so; less than any where they are not
   float per_bias = 0;
   std::array<float, 3> series{};
-  float power = 1;  // of the bias
-  float rest = 0;   // what a single does not hold of that
+  std::array<float, 4> less{};
+  double exact = 1;  // the power of the bias,
+  float power = 1;   // as a single,
+  float rest = 0;    // and what that does not hold
 
   explicit LittlePowers(const LocalResponse& shape) {
     const auto is_within = [](double x, double least, double largest) { return least <= x && x <= largest; };
@@ -224,22 +227,34 @@ struct LittlePowers {
       return;
     most = static_cast<float>(std::min(0x1p-8 / ratio, 0x1p60));
     per_bias = static_cast<float>(ratio);
-    double term = 1;
-    for (size_t k = 0; k < series.size(); ++k) {
-      term *= (-shape.beta - static_cast<double>(k)) / static_cast<double>(k + 1);
-      series[k] = static_cast<float>(term);
-    }
-    alignas(64) std::array<double, kLanes> exact{shape.bias};
-    raise(exact.data(), 1, -shape.beta, nullptr);
-    power = static_cast<float>(exact[0]);
-    rest = static_cast<float>(exact[0] - power);
+    const auto put = [](double e, auto& terms) {
+      double term = 1;
+      for (size_t k = 0; k < terms.size(); ++k) {
+        term *= (e - static_cast<double>(k)) / static_cast<double>(k + 1);
+        terms[k] = static_cast<float>(term);
+      }
+    };
+    put(-shape.beta, series);
+    put(-shape.beta - 1, less);
+    alignas(64) std::array<double, kLanes> raised{shape.bias};
+    raise(raised.data(), 1, -shape.beta, nullptr);
+    exact = raised[0];
+    power = static_cast<float>(exact);
+    rest = static_cast<float>(exact - power);
+  }
+
+  // p(v) or q(v)
+  template <size_t kTerms>
+  ANYDML_INLINE static Singles sum_of(const std::array<float, kTerms>& terms, Singles v) {
+    Singles sum = singles(terms[kTerms - 1]);
+    ANYDML_UNROLL(4)
+    for (size_t k = 1; k < kTerms; ++k) sum = multiply_add(v, sum, singles(terms[kTerms - 1 - k]));
+    return v * sum;
   }
 
   // x times the power of a sum: high + (low + high * p), x * bias^-beta = high + low.
   ANYDML_INLINE Singles times(Singles x, Singles sum) const {
-    const Singles v = sum * per_bias;
-    const Singles p =
-        v * multiply_add(v, multiply_add(v, singles(series[2]), singles(series[1])), singles(series[0]));
+    const Singles p = sum_of(series, sum * per_bias);
     const Singles high = x * power;
     const Singles low = multiply_add(x, singles(power), -high) + x * rest;
     return high + multiply_add(high, p, low);
@@ -260,6 +275,7 @@ class LocalResponsePlan final : public Plan {
         is_by_inverse_(is_by_inverse(-shape.beta) && shape.factor >= 0 &&
                        shape.bias >= std::numeric_limits<float>::min()),
         little_(shape),
+        store_wide_(store_of(request.outputs[0].type)),
         item_(size_of(request.outputs[0].type)) {
     const std::vector<bool> none(4, false);
     std::vector<Axis> axes = axes_of(request.inputs, request.outputs, none);
@@ -282,9 +298,11 @@ class LocalResponsePlan final : public Plan {
       if (is_closer(channels, geometry.run)) {
         set(kOuter, geometry.run, false);
         set(kInner, channels, true);
+        slid_ = kInner;
         blocked_ = kOuter;
       } else {
         set(kMiddle, channels, true);
+        slid_ = kMiddle;
         set(kInner, geometry.run, false);
         blocked_ = kInner;
       }
@@ -315,14 +333,14 @@ class LocalResponsePlan final : public Plan {
       if (is_sliding_) {
         const int64_t columns = dims_[kInner].axis.size;
         const int64_t share = (columns * count_of(around_) / kColumnBlocks / kRun + 1) * kRun;
-        at_once_ = std::min(columns, std::clamp(share, kRun, kMostColumns));
+        at_once_ = std::min(columns, std::clamp(share, kRun, is_gradient ? kMostColumns / 4 : kMostColumns));
       }
     }
     per_around_ = (dims_[blocked_].axis.size + at_once_ - 1) / at_once_;
     blocks_ = count_of(around_) * per_around_;
-    // Runs that are pieces of rows far apart gain nothing by that, and neither do gradients.
-    is_large_ = !is_gradient && elements * item_ >= kStreamFrom && (is_sliding_ || blocked_ == kOuter) &&
-                dims_[kInner].axis.steps[out] == item_;
+    // Runs that are pieces of rows far apart gain nothing by that, and neither do gradients in doubles.
+    is_large_ = !(is_gradient && std::is_same_v<Number, double>) && elements * item_ >= kStreamFrom &&
+                (is_sliding_ || blocked_ == kOuter) && dims_[kInner].axis.steps[out] == item_;
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -337,8 +355,13 @@ class LocalResponsePlan final : public Plan {
         if (is_sliding_) {
           block.first[blocked_] = i % per_around_ * at_once_;
           block.size = {1, 0, std::min(at_once_, dims_[kInner].axis.size - block.first[blocked_])};
-          put_sliding(static_cast<const std::byte*>(inputs[0]) + walk.offset(0),
-                      static_cast<std::byte*>(outputs[0]) + walk.offset(inputs_), block);
+          auto* const to = static_cast<std::byte*>(outputs[0]) + walk.offset(inputs_);
+          const auto* const x = static_cast<const std::byte*>(inputs[0]) + walk.offset(0);
+          if (is_gradient_) {
+            put_sliding_gradients(x, static_cast<const std::byte*>(inputs[1]) + walk.offset(1), to, block);
+          } else {
+            put_sliding(x, to, block);
+          }
           continue;
         }
         shape_block(block, i % per_around_ * at_once_);
@@ -396,6 +419,8 @@ class LocalResponsePlan final : public Plan {
     Numbers around;
     Numbers between;
     std::array<Numbers, 2> room;
+    std::vector<double> terms;     // of gradients,
+    std::vector<double> straight;  // and what they are subtracted from
     bool is_streamed = false;
     std::optional<LineWriter> writer;
     std::byte* next = nullptr;  // where the writer goes on
@@ -507,31 +532,42 @@ class LocalResponsePlan final : public Plan {
   }
 
   // Large results that lie over no input go past the caches.
-  void put_run(const Number* from, int64_t count, std::byte* to, Block& block) const {
-    if (!block.is_streamed) return runs_.store(from, count, to, dims_[kInner].axis.steps[inputs_]);
+  template <class Of>
+  void put_run(const Of* from, int64_t count, std::byte* to, Block& block) const {
+    const auto put = [&](std::byte* at, int64_t step) {
+      if constexpr (std::is_same_v<Of, double>) {
+        store_wide_(from, count, at, step);
+      } else {
+        runs_.store(from, count, at, step);
+      }
+    };
+    if (!block.is_streamed) return put(to, dims_[kInner].axis.steps[inputs_]);
     alignas(64) std::byte room[kRun * sizeof(float)];
-    runs_.store(from, count, room, item_);
+    put(room, item_);
     if (to != block.next) block.writer.emplace(to);
     block.writer->append(room, count * item_);
     block.next = to + count * item_;
   }
 
-  void clear_gaps(Number* numbers, const Block& block) const {
-    std::fill_n(numbers + block.count, Sums::kSumsAtOnce, Number{0});
+  void clear_gaps(double* numbers, const Block& block) const {
+    std::fill_n(numbers + block.count, Sums::kSumsAtOnce, 0.0);
     for (size_t d = 0; d < dims_.size(); ++d) {
       const int64_t size = block.size[d] * block.pitch[d];
       const int64_t gap = dims_[d].gap * block.pitch[d];
       if (gap == 0) continue;
-      for (int64_t i = size; i < block.count; i += size + gap) std::fill_n(numbers + i, gap, Number{0});
+      for (int64_t i = size; i < block.count; i += size + gap) std::fill_n(numbers + i, gap, 0.0);
     }
   }
 
-  // The largest of what is found for sixteen elements of a run at a time, and behind its last one.
+  // The largest of what is found for sixteen elements of a run at a time, and behind its last one, of what is
+  // no NaN: beside one all others count.
   template <class Found>
   ANYDML_INLINE static auto most_of(int64_t count, const Found& found) {
     auto most = found(0);
     using S = std::conditional_t<std::is_same_v<decltype(most), Wide>, double, float>;
     using V = VectorOf<S>;
+    constexpr S kLeast = -std::numeric_limits<S>::infinity();
+    most = for_parts([](V x) ANYDML_INLINE_LAMBDA { return lane_max<S>(x, V{} + kLeast); }, most);
     for (int64_t i = kLanes; i < count; i += kLanes)
       most = for_parts([](V x, V y) ANYDML_INLINE_LAMBDA { return lane_max<S>(x, y); }, found(i), most);
     alignas(64) S lanes[kLanes];
@@ -637,17 +673,21 @@ class LocalResponsePlan final : public Plan {
       });
     } else {
       const auto sum = [&](int64_t i) ANYDML_INLINE_LAMBDA {
-        Wide all{};
-        for (int64_t k = 0; k < sums.window; ++k) {
-          const Wide each = as_wide(lanes_at(x + i + first + k * sums.columns));
-          all = all + each * each;
-        }
-        return all;
+        return wide_sum(x + i + first, sums.window, sums.columns);
       };
       for_stretch(begin, count, sum, [&](int64_t i, const auto& powers) ANYDML_INLINE_LAMBDA {
         put_lanes(y + i - begin, as_sixteen(as_wide(lanes_at(x + i)) * powers.of));
       });
     }
+  }
+
+  ANYDML_INLINE static Wide wide_sum(const float* x, int64_t window, int64_t columns) {
+    Wide sum{};
+    for (int64_t k = 0; k < window; ++k) {
+      const Wide each = as_wide(lanes_at(x + k * columns));
+      sum = sum + each * each;
+    }
+    return sum;
   }
 
   // Long rows of columns, some channels at a time, whose windows stay in the second cache: memory is gone
@@ -699,9 +739,149 @@ class LocalResponsePlan final : public Plan {
     }
   }
 
+  // Of singles, both sides of dx = dy / s^Beta - 2 * factor * Beta / Bias * x * sum of terms in double
+  // precision, as they may cancel: terms = dy * x * Bias / s^(Beta + 1). Of little sums, d = dy / Bias^Beta,
+  //   straight = d * (1 + p), terms = d * x * (1 + q).
+  // Of windows that begin at `around`.
+  void put_terms(const float* x, const float* dy, const float* around, int64_t columns, int64_t count,
+                 double* straight, double* terms) const {
+    const LittlePowers little = little_;  // which no store can change
+    const WindowSums<float> sums{around, columns, dims_[slid_].before + 1 + dims_[slid_].after, true};
+    const Wide power = broadcast_wide(little.exact);
+    const Wide one = broadcast_wide(1);
+    const auto put_little = [&](auto window) ANYDML_INLINE_LAMBDA {
+      return most_of(count, [&](int64_t i) ANYDML_INLINE_LAMBDA {
+        const Sixteen sum = sums.at(i, window);
+        const auto series = [&](const auto& of) ANYDML_INLINE_LAMBDA {
+          return as_wide(
+              each_part([&](Singles each)
+                            ANYDML_INLINE_LAMBDA { return LittlePowers::sum_of(of, each * little.per_bias); },
+                        sum));
+        };
+        const Wide d = as_wide(lanes_at(dy + i)) * power;
+        const Wide term = d * as_wide(lanes_at(x + i));
+        put_wide(straight + i, d * (one + series(little.series)));
+        put_wide(terms + i, term * (one + series(little.less)));
+        return sum;
+      });
+    };
+    const float most =
+        sums.window == 5 ? put_little(std::integral_constant<int, 5>{}) : put_little(sums.window);
+    if (most <= little.most) return;
+    const Wide bias = broadcast_wide(shape_.bias);
+    for_stretch(
+        0, count, [&](int64_t i) ANYDML_INLINE_LAMBDA { return wide_sum(around + i, sums.window, columns); },
+        [&](int64_t i, const auto& powers) ANYDML_INLINE_LAMBDA {
+          const Wide of = as_wide(lanes_at(dy + i));
+          put_wide(straight + i, of * powers.of);
+          put_wide(terms + i, of * as_wide(lanes_at(x + i)) * (powers.less * bias));
+        });
+  }
+  // Of turned windows of terms, that begin at `terms`.
+  void put_differences(const float* x, const double* straight, const double* terms, int64_t columns,
+                       int64_t count, std::byte* to, Block& block) const {
+    const WindowSums<double> sums{terms, columns, dims_[slid_].before + 1 + dims_[slid_].after, false};
+    const Wide twice = broadcast_wide(2 * shape_.factor * shape_.beta / shape_.bias);
+    alignas(64) double dx[kRun + kLanes];
+    const auto put = [&](auto window) ANYDML_INLINE_LAMBDA {
+      for (int64_t i = 0; i < count; i += kLanes)
+        put_wide(dx + i, wide_at(straight + i) - twice * as_wide(lanes_at(x + i)) * sums.at(i, window));
+    };
+    sums.window == 5 ? put(std::integral_constant<int, 5>{}) : put(sums.window);
+    put_run(dx, count, to, block);
+  }
+
+  // Rows of columns as put_sliding: when channels up to n are there, there are terms up to n - after, of
+  // which results up to n - after - before are made.
+  void put_sliding_gradients(const std::byte* x_from, const std::byte* dy_from, std::byte* to,
+                             Block& block) const {
+    if constexpr (std::is_same_v<Number, float>) {
+      const Dim& channels = dims_[kMiddle];
+      const int64_t size = channels.axis.size;
+      const int64_t width = block.size[kInner];
+      const int64_t overlap = channels.before + channels.after;
+      const int64_t kept = overlap * width;
+      const int64_t all = kept + kChannels * width;
+      const auto clear = [&](auto& numbers) {
+        numbers.resize(static_cast<size_t>(all + kRun));
+        std::fill_n(numbers.begin(), kept, 0);
+        std::fill(numbers.begin() + all, numbers.end(), 0);
+        return numbers.data();
+      };
+      float* const x = clear(block.in[0]);
+      float* const dy = clear(block.in[1]);
+      double* const terms = clear(block.terms);
+      double* const straight = clear(block.straight);
+      block.pitch[kMiddle] = width;
+      // Calls body(offset, place, count) for the channels of some kChannels from `first` on that there are;
+      // `place` is where the first of those lies in the first of so many rows.
+      const auto for_channels = [&](int64_t first, size_t tensor, const auto& body) {
+        const int64_t begin = std::max(first, int64_t{0});
+        block.first[kMiddle] = begin;
+        block.size[kMiddle] = std::max(std::min(first + kChannels, size) - begin, int64_t{0});
+        for_runs(block, tensor, [&](int64_t offset, int64_t place, int64_t count) {
+          body(offset, (begin - first) * width + place, count);
+        });
+      };
+      for (int64_t n = 0; n - overlap < size; n += kChannels) {
+        if (n > 0) {
+          const auto move = [&](auto* numbers) { std::copy_n(numbers + kChannels * width, kept, numbers); };
+          move(x);
+          move(dy);
+          move(terms);
+          move(straight);
+        }
+        const auto load = [&](const std::byte* from, size_t tensor, float* numbers) {
+          if (n + kChannels > size) std::fill(numbers + kept, numbers + all, 0.0F);
+          const int64_t step = dims_[kInner].axis.steps[tensor];
+          for_channels(n, tensor, [&](int64_t offset, int64_t place, int64_t count) {
+            runs_.load(from + offset, step, count, numbers + kept + place);
+          });
+        };
+        load(x_from, 0, x);
+        load(dy_from, 1, dy);
+        if (n < channels.after || n + kChannels - channels.after > size)
+          std::fill(terms + kept, terms + all, 0.0);
+        for_channels(n - channels.after, 0, [&](int64_t, int64_t place, int64_t count) {
+          const int64_t of = place + channels.before * width;
+          // Those behind the last column are of others, and of no effect but on it.
+          double straights[kRun + kLanes];
+          double those[kRun + kLanes];
+          put_terms(x + of, dy + of, x + place, width, count, straights, those);
+          std::copy_n(straights, count, straight + kept + place);
+          std::copy_n(those, count, terms + kept + place);
+        });
+        for_channels(n - overlap, inputs_, [&](int64_t offset, int64_t place, int64_t count) {
+          put_differences(x + place, straight + place + channels.after * width, terms + place, width, count,
+                          to + offset, block);
+        });
+      }
+    }
+  }
+
   // dx = dy / s^Beta - 2 * factor * Beta * x * sum of dy * x / s^(Beta + 1)
   void put_gradients(Block& block, std::byte* to) const {
-    if constexpr (std::is_same_v<Number, double>) {
+    if constexpr (std::is_same_v<Number, float>) {
+      const Dim& slid = dims_[slid_];
+      const int64_t columns = block.pitch[slid_];
+      for (std::vector<double>* const numbers : {&block.terms, &block.straight})
+        numbers->resize(static_cast<size_t>(block.count + 2 * block.padding + kRun));
+      const float* const x = inside(block.in[0], block);
+      const float* const dy = inside(block.in[1], block);
+      double* const terms = block.terms.data() + block.padding;
+      double* const straight = block.straight.data() + block.padding;
+      for (int64_t i = 0; i < block.count; i += kRun) {
+        put_terms(x + i, dy + i, x + i - slid.before * columns, columns, std::min(kRun, block.count - i),
+                  straight + i, terms + i);
+      }
+      std::fill_n(block.terms.data(), block.padding, 0.0);
+      std::fill_n(terms + block.count, block.padding, 0.0);
+      clear_gaps(terms, block);
+      for_runs(block, inputs_, [&](int64_t offset, int64_t i, int64_t count) {
+        put_differences(x + i, straight + i, terms + i - slid.after * columns, columns, count, to + offset,
+                        block);
+      });
+    } else {
       const double* const x = inside(block.in[0], block);
       const double* const dy = inside(block.in[1], block);
       double* const s = block.s.data();
@@ -734,12 +914,14 @@ class LocalResponsePlan final : public Plan {
   uint32_t quarters_;  // 4 * Beta, where it counts
   bool is_by_inverse_;
   LittlePowers little_;
+  Store store_wide_;
   int64_t item_;
   bool is_sliding_ = false;
   bool is_large_ = false;  // of packed runs
   int64_t work_ = kLocalWork;
   std::array<Dim, 3> dims_;
   size_t blocked_ = kOuter;
+  size_t slid_ = kInner;  // along which windows across channels go
   int64_t at_once_ = 1;
   int64_t per_around_ = 1;
   std::vector<Axis> around_;
@@ -770,8 +952,8 @@ std::unique_ptr<Plan> local_response(const Request& request, bool is_gradient, s
                             attributes.real("Beta"),
                             attributes.real("Bias")};
   const bool has_little = LittlePowers(shape).most >= 0 && shape.is_across && size < kFewTaps;
-  if (!is_gradient && request.inputs[0].type == type &&
-      (type == DataType::kFloat16 ? are_singles_enough(shape) : has_little))
+  const bool is_half = type == DataType::kFloat16 && !is_gradient;
+  if (request.inputs[0].type == type && (is_half ? are_singles_enough(shape) : has_little))
     return std::make_unique<LocalResponsePlan<float>>(request, shape, is_gradient);
   return std::make_unique<LocalResponsePlan<double>>(request, shape, is_gradient);
 }
