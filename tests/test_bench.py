@@ -27,7 +27,7 @@ from anydml.bench.peers import HostPeers
 from anydml.bench.places import read_plan
 from anydml.bench.pointwise_peers import FUNCTIONS, OF_INTEGERS
 from anydml.bench.regions import regions
-from anydml.bench.report import _worst, as_json, page
+from anydml.bench.report import _worst, as_json, from_json, page
 from anydml.bench.sample import sampled
 from anydml.bench.selection import selection
 from anydml.cli import main
@@ -464,6 +464,21 @@ def test_the_command_ends_after_a_time(
     assert found["left"]["2"] == found["left"]["1"] > 3
     out = capsys.readouterr().out
     assert f"; {found['left']['2']} rows were not reached on 2 threads; {found['left']['1']} rows were not" in out
+
+
+def test_parts_are_all_rows_once(tmp_path: Path) -> None:
+    """What two devices measure of a sample, read again from their files."""
+    options: dict[str, Any] = {"threads": 1, "sample": 3, "seed": 5}
+    parts = [tmp_path / f"{part}.json" for part in range(2)]
+    for part, path in enumerate(parts):
+        written_by(path, **options, part=(part, 2))
+    results = [from_json(path.read_text()) for path in parts]
+    assert [len(result.rows) for result in results] == [2, 1]
+    whole = {
+        (row["operator"], row["dtype"], row["name"]) for row in written_by(tmp_path / "all.json", **options)["rows"]
+    }
+    assert {(row.operator, row.dtype, row.name) for result in results for row in result.rows} == whole
+    assert [as_json(result) for result in results] == [path.read_text() for path in parts]
 
 
 @pytest.mark.parametrize(

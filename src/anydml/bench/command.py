@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -19,16 +18,16 @@ from ..device import Device
 from ..frontends.dxdispatch.files import write_whole
 from ..runtime.context import DEVICE_NAMES
 from ..terminal import Progress, show
-from . import QUICK_RUNS, RUNS, Result, Row, header, run, small_calls
+from . import QUICK_RUNS, RUNS, Result, header, run, small_calls
 from .cases import LARGE, LITTLE_ON_GPU, MIDDLE, SMALL, Case
 from .matrix import matrix, matrix_on_gpu
 from .odd_shapes import odd_shapes
 from .peers import HostPeers, Peers, cores
 from .places import place_of
-from .report import as_json, page
+from .report import as_json, from_json, page
 from .sample import sampled
 
-_SEEDS = 10_000
+SEEDS = 10_000
 """So many there are where none is given: short ones, which one types again."""
 
 
@@ -45,12 +44,13 @@ def bench(
     sample: int | None = None,
     seed: int | None = None,
     minutes: float | None = None,
+    part: tuple[int, int] = (0, 1),
 ) -> int:
     """Measures, prints and writes; `sizes` is for tests.
 
     On a GPU there are rows of shapes at random, those of the seed. With `sample` or `minutes` it measures rows alone,
     in an order of `sampled`: so many of them, until so much time has passed, half of it on 1 thread where that is
-    measured as well.
+    measured as well. A `part` (i, n) has every n-th row of those from the i-th on: several devices measure one each.
 
     Returns:
         1 where a result is wrong, where rows could not be measured or there are none, 130 where interrupted, else 0.
@@ -74,7 +74,7 @@ def bench(
         peers = GpuPeers(place_of(place))
         cases = matrix_on_gpu(quick, sizes)
         if not quick and sizes is None:
-            shapes = randrange(_SEEDS) if seed is None else seed
+            shapes = randrange(SEEDS) if seed is None else seed
             cases += odd_shapes(shapes)
     chosen = re.compile(".*".join(map(re.escape, text.split("*"))), re.IGNORECASE)
     cases = [case for case in cases if chosen.search(f"{case.operator} {case.title}")]
@@ -84,17 +84,17 @@ def bench(
     result = Result(header(place, peers) | ({} if shapes is None else {"shapes": shapes}))
     is_sample = sample is not None or minutes is not None
     if is_sample:
-        result.seed = randrange(_SEEDS) if seed is None else seed
+        result.seed = randrange(SEEDS) if seed is None else seed
     start = time.monotonic()
     has_one_thread = every and peers.threads > 1 and device == "cpu"
     if minutes is not None and has_one_thread:
         minutes /= 2
     try:
-        _measure(result, cases, place, peers, quick, sample, minutes)
+        _measure(result, cases, place, peers, quick, sample, minutes, part)
         if not (text or rows_only or is_sample):
             _measure_more(result, place, peers, quick, sizes)
         if has_one_thread:
-            limits = {"sample": sample, "seed": result.seed, "minutes": minutes}
+            limits = {"sample": sample, "seed": result.seed, "minutes": minutes, "part": part}
             _measure_on_one_thread(result, {"text": text, "quick": quick, **limits}, sizes)
     except KeyboardInterrupt:
         result.interrupted = True
@@ -121,10 +121,12 @@ def _measure(
     quick: bool,
     sample: int | None,
     minutes: float | None,
+    part: tuple[int, int],
 ) -> None:
     """Adds to the result as it goes, so that what there is at an interruption is kept."""
     places = {(case.operator, case.dtype, case.name, case.size): i for i, case in enumerate(cases)}
-    chosen = cases if result.seed is None else sampled(cases, result.seed)[:sample]
+    first, parts = part
+    chosen = (cases if result.seed is None else sampled(cases, result.seed)[:sample])[first::parts]
     end = None if minutes is None else time.monotonic() + 60 * minutes
     measured = 0
     try:
@@ -176,7 +178,6 @@ def _measure_on_one_thread(result: Result, given: dict[str, Any], sizes: Sequenc
         if not path.exists():
             result.problems.append(f"on 1 thread nothing was measured: its process ended with {done.returncode}")
             return
-        found = json.loads(path.read_text())
-    fields = Row.__dataclass_fields__
-    result.rows += [Row(**{key: value for key, value in row.items() if key in fields}) for row in found["rows"]]
-    result.left |= {int(threads): count for threads, count in found["left"].items()}
+        found = from_json(path.read_text())
+    result.rows += found.rows
+    result.left |= found.left

@@ -215,6 +215,17 @@ def as_json(result: Result) -> str:
     return json.dumps(_finite(result.as_json()), indent=2) + "\n"
 
 
+def from_json(text: str) -> Result:
+    """What `as_json` has made of a result; ratios that are not finite are numbers again."""
+    found = json.loads(text)
+    rows = [{key: value for key, value in row.items() if key in Row.__dataclass_fields__} for row in found["rows"]]
+    for row in rows:
+        row["peers"] = {name: float(ratio) for name, ratio in row["peers"].items()}
+        row["errors"] = {name: float(error) for name, error in row["errors"].items()}
+    left = {int(threads): count for threads, count in found["left"].items()}
+    return Result(**{**found, "rows": [Row(**row) for row in rows], "left": left})
+
+
 def _finite(value: Any) -> Any:
     """JSON has no infinity: it becomes a string."""
     if isinstance(value, dict):
