@@ -70,10 +70,21 @@ struct DirectGradients {
     }
   }
 
-  // dx of a run; `parameters` are the mean, what is taken from gradients, the factor of what is apart from
-  // the mean, and that of all.
+  // dx of runs, which are written `step` apart; `parameters` are the mean, what is taken from gradients, the
+  // factor of what is apart from the mean, and that of all.
   template <bool kColumns, bool kIsTraining>
-  static void map(const DirectRuns& run, const double* const (&parameters)[4], std::byte* to) {
+  static void map(const DirectRuns& runs, const double* const (&parameters)[4], std::byte* to, int64_t step) {
+    if (kColumns && runs.width % kLanes == 0) return map_rows<kIsTraining>(runs, parameters, to, step);
+    for (int64_t i = 0; i < runs.count; ++i) {
+      map_run<kColumns, kIsTraining>(
+          {runs.x + i * runs.x_step, runs.dy + i * runs.dy_step, 0, 0, 1, runs.width}, parameters,
+          to + i * step);
+    }
+  }
+
+ private:
+  template <bool kColumns, bool kIsTraining>
+  static void map_run(const DirectRuns& run, const double* const (&parameters)[4], std::byte* to) {
     const auto at = [&](size_t k, int64_t i) ANYDML_INLINE_LAMBDA {
       return kColumns ? wide_at(parameters[k] + i) : broadcast_wide(parameters[k][0]);
     };
@@ -95,7 +106,7 @@ struct DirectGradients {
     if (whole < run.width) put_some<T>(to + last * kItem, rest, run.width - last);
   }
 
-  // The same of rows of whole vectors, some columns after the others, whose parameters stay in registers.
+  // Of rows of whole vectors, some columns after the others, whose parameters stay in registers.
   template <bool kIsTraining>
   static void map_rows(const DirectRuns& runs, const double* const (&parameters)[4], std::byte* to,
                        int64_t step) {
@@ -116,7 +127,6 @@ struct DirectGradients {
     }
   }
 
- private:
   static void add(const DirectRuns& runs, int64_t first, const Wide& mean, double* sums, double* products) {
     const int64_t offset = first * kItem;
     const int64_t count = runs.width - first;
