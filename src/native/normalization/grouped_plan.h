@@ -322,6 +322,31 @@ class GroupedPlan final : public Plan {
     }
   }
 
+  // Likewise for units of a group from `begin` to before `end`, of which those of a run, but at most `most`
+  // of them, are one.
+  template <class Body>
+  void for_pieces(const Tile& tile, int64_t begin, int64_t end, int64_t most, const Body& body) const {
+    const size_t out = operands_.inputs;
+    const int64_t pieces = geometry_.pieces();
+    Walk walk(geometry_.summed, begin / pieces);
+    int64_t piece = begin % pieces;
+    for (int64_t unit = begin; unit < end;) {
+      const int64_t count = std::min({most, pieces - piece, end - unit});
+      const int64_t first = piece * kRun;
+      const int64_t offset = first * operands_.item;
+      const int64_t width = std::min(count * kRun, geometry_.run.size - first);
+      body(DirectRuns{tile.at[0] + walk.offset(0) + offset, tile.at[1] + walk.offset(1) + offset, 0, 0, 1,
+                      width},
+           tile.at[out] + walk.offset(out) + offset, 0);
+      unit += count;
+      piece += count;
+      if (piece == pieces) {
+        piece = 0;
+        walk.advance();
+      }
+    }
+  }
+
   template <class T, bool kColumns>
   void sum_directly(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers, State& state) const {
     const double* mean = buffers.runs()[2];
@@ -340,9 +365,8 @@ class GroupedPlan final : public Plan {
         }
       });
     } else {
-      for_units<false, 0>(tile, begin, end, buffers, [&](const Run& run, const auto& moved) {
-        const DirectRuns one{tile.at[0] + moved(0), tile.at[1] + moved(1), 0, 0, 1, run.count};
-        DirectGradients<T>::template sum<false>(one, mean, state.of[0], state.of[1]);
+      for_pieces(tile, begin, end, units_, [&](const DirectRuns& run, std::byte*, int64_t) {
+        DirectGradients<T>::template sum<false>(run, mean, state.of[0], state.of[1]);
       });
       add_lanes<false>(state.of[0]);
       add_lanes<false>(state.of[1]);
@@ -379,10 +403,7 @@ class GroupedPlan final : public Plan {
       if constexpr (kColumns) {
         for_rows(tile, from, behind, std::max<int64_t>(1, elements / (tile.width * together_)), put);
       } else {
-        for_units<false, 0>(tile, from, behind, buffers, [&](const Run& run, const auto& moved) {
-          const DirectRuns one{tile.at[0] + moved(0), tile.at[1] + moved(1), 0, 0, 1, run.count};
-          put(one, tile.at[out] + moved(out), 0);
-        });
+        for_pieces(tile, from, behind, elements / kRun, put);
       }
     };
     // Rows of columns stay in the first cache until all of these are done.
