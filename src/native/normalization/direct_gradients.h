@@ -11,6 +11,7 @@
 #include "normalization/statistics.h"
 #include "normalization/wide.h"
 #include "platform/isa.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 
@@ -38,6 +39,7 @@ struct DirectRuns {
   int64_t dy_step;
   int64_t count;
   int64_t width;
+  bool is_large = false;  // more than the caches hold
 };
 
 template <class T>
@@ -51,7 +53,8 @@ struct DirectGradients {
       // The last columns once more with those before them.
       for (int64_t c = 0; c < runs.width; c += kLanes) {
         const int64_t first = c + kLanes > runs.width ? std::max<int64_t>(0, runs.width - kLanes) : c;
-        add(runs, first, wide_at(mean + first), sums + first, products + first);
+        const auto add_some = runs.is_large ? add<true> : add<false>;
+        add_some(runs, first, wide_at(mean + first), sums + first, products + first);
       }
     } else {
       const Wide same = broadcast_wide(mean[0]);
@@ -132,12 +135,17 @@ struct DirectGradients {
     }
   }
 
+  template <bool kAhead>
   static void add(const DirectRuns& runs, int64_t first, const Wide& mean, double* sums, double* products) {
     const int64_t offset = first * kItem;
     const int64_t count = runs.width - first;
     Wide all{};
     Wide weighted{};
     for (int64_t i = 0; i < runs.count; ++i) {
+      if constexpr (kAhead) {  // the same columns of the next rows, as they lie apart
+        prefetch_line(runs.dy + (i + runs.count) * runs.dy_step + offset);
+        prefetch_line(runs.x + (i + runs.count) * runs.x_step + offset);
+      }
       const Wide dy = some_of<T>(runs.dy + i * runs.dy_step + offset, count);
       all = all + dy;
       weighted = weighted + dy * (some_of<T>(runs.x + i * runs.x_step + offset, count) - mean);

@@ -316,7 +316,7 @@ class GroupedPlan final : public Plan {
       const int64_t rows = count > 0 ? count * together_ : end - row;
       const int64_t each = rows / std::max<int64_t>(count, 1);
       body(DirectRuns{tile.at[0] + row * steps[0], tile.at[1] + row * steps[1], each * steps[0],
-                      each * steps[1], std::max<int64_t>(count, 1), each * tile.width},
+                      each * steps[1], std::max<int64_t>(count, 1), each * tile.width, is_streamed_},
            tile.at[operands_.inputs] + row * steps[operands_.inputs], each * steps[operands_.inputs]);
       row += rows;
     }
@@ -422,7 +422,9 @@ class GroupedPlan final : public Plan {
         map_runs(runs, room, size);
         for (int64_t i = 0; i < runs.count; ++i, to += step) {
           if (to != next) writer.emplace(to);
-          writer->append(room + i * size, size);
+          if (op_.is_training && kColumns) prefetch_lines(runs.x + i * runs.x_step + kPrefetchDistance, size);
+          writer->append(room + i * size, size,
+                         kColumns ? runs.dy + i * runs.dy_step + kPrefetchDistance : nullptr);
           next = to + size;
         }
       });
