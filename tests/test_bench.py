@@ -314,6 +314,13 @@ def test_lines_that_fit_the_second_cache_have_the_narrower_limit() -> None:
     assert limits["float32 one row, 128 MiB"] == 1.7
     pooled = [case for case in matrix(sizes=[LARGE]) if case.operator == "MAX_POOLING_GRAD"]
     assert {case.limit for case in pooled} == {1.3}
+    large = {case.operator: case.limit for case in matrix(sizes=[LARGE]) if "BATCH_NORMALIZATION" in case.operator}
+    assert large == {
+        "BATCH_NORMALIZATION": 1.3,
+        "BATCH_NORMALIZATION_TRAINING": 1.7,
+        "BATCH_NORMALIZATION_GRAD": 1.3,
+        "BATCH_NORMALIZATION_TRAINING_GRAD": 1.7,
+    }
     assert all(case.has_limit(2) and not case.has_limit(1) for case in pooled)
 
 

@@ -219,7 +219,9 @@ _RESPONSES = (
     Geometry("96 x 55 x 55", images_of(96, 55, 55), (1,)),
     Geometry("61 x 53 x 47, channels last", images_of(61, 53, 47), (1,), is_last=True),
 )
+# Of what is known before anything is summed, and of the sums of each channel of a batch.
 _OF_BATCHES = PLANES
+_OF_SUMS = tuple(geometry._replace(axes=(0, 2, 3)) for geometry in PLANES)
 
 
 def _axes(geometry: Geometry) -> dict[str, Any]:
@@ -333,7 +335,7 @@ TRAINING = (
     Normalization(
         "BATCH_NORMALIZATION_TRAINING",
         "",
-        _OF_BATCHES,
+        _OF_SUMS,
         _epsilon,
         _SCALED,
         ("OutputMeanTensor", "OutputVarianceTensor"),
@@ -343,14 +345,14 @@ TRAINING = (
         Normalization(
             f"BATCH_NORMALIZATION_{word}GRAD",
             "",
-            _OF_BATCHES,
+            geometries,
             _epsilon,
             _BACKWARD,
             _GRADIENTS,
             "OutputGradientTensor",
             torch=_batch_backward(bool(word)),
         )
-        for word in ("", "TRAINING_")
+        for word, geometries in (("", _OF_BATCHES), ("TRAINING_", _OF_SUMS))
     ),
 )
 

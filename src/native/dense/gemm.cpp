@@ -98,13 +98,21 @@ class GemmPlan final : public Plan {
     const int64_t panels = divided_up(p_.columns, kPanel);
     const auto* const c = known_c_.empty() ? static_cast<const std::byte*>(inputs[2])
                                            : reinterpret_cast<const std::byte*>(known_c_.data());
+    const int64_t blocks_of_one = blocks.rows * blocks.columns;
     const auto multiply = [&](int64_t i, int worker) {
-      const int64_t column = i % blocks.columns;
-      const int64_t row = i / blocks.columns % blocks.rows;
-      const Range rows{share_begin(row, blocks.rows, p_.rows), share_begin(row + 1, blocks.rows, p_.rows)};
-      const Range columns{share_begin(column, blocks.columns, panels) * kPanel,
-                          std::min(share_begin(column + 1, blocks.columns, panels) * kPanel, p_.columns)};
-      const std::array<int64_t, 4> at = offsets(i / (blocks.columns * blocks.rows));
+      Range rows{0, p_.rows};
+      Range columns{0, p_.columns};
+      int64_t batch = i;
+      // Beside a small product divisions take long.
+      if (blocks_of_one > 1) {
+        const int64_t column = i % blocks.columns;
+        const int64_t row = i / blocks.columns % blocks.rows;
+        rows = {share_begin(row, blocks.rows, p_.rows), share_begin(row + 1, blocks.rows, p_.rows)};
+        columns = {share_begin(column, blocks.columns, panels) * kPanel,
+                   std::min(share_begin(column + 1, blocks.columns, panels) * kPanel, p_.columns)};
+        batch = i / blocks_of_one;
+      }
+      const std::array<int64_t, 4> at = offsets(batch);
       const size_t a = p_.is_swapped ? 1 : 0;
       const Operands operands{
           static_cast<const std::byte*>(inputs[a]) + at[a],
@@ -202,21 +210,24 @@ class GemmPlan final : public Plan {
   // products and its packing.
   Blocks blocks_for(int threads) const {
     const int64_t panels = divided_up(p_.columns, kPanel);
-    const bool has_few = method_ != Method::kBlocks;
-    const bool has_one = has_few && method_ != Method::kShallow;
     const int64_t most = threads == 1 ? 1 : threads * kBlocksOfAThread;
-    const int64_t most_columns = std::min(panels, most);
-    const int64_t most_rows = has_one ? 1 : std::min(divided_up(p_.rows, (kMostRows + 1) / 2), most);
+    const int64_t high_tiles = std::min(divided_up(p_.rows, (kMostRows + 1) / 2), most);
+    // Few rows are not divided; nor is a shallow product's row, which is one run of memory, where there are
+    // rows enough.
+    const bool is_shallow = method_ == Method::kShallow;
+    const bool packs = method_ == Method::kBlocks;
+    const int64_t most_rows = packs || is_shallow ? high_tiles : 1;
+    const int64_t most_columns = is_shallow && high_tiles == most ? 1 : std::min(panels, most);
     Blocks best{1, 1, p_.rows, panels * kPanel};
     double least = -1;
     for (int64_t rows = 1; rows <= most_rows; ++rows) {
       for (int64_t columns = 1; columns <= most_columns; ++columns) {
         const Blocks blocks{rows, columns, divided_up(p_.rows, rows), divided_up(panels, columns) * kPanel};
         const auto deep = static_cast<double>(blocks.most_columns / kPanel);
-        const double packed_columns = has_few ? 0 : kPackedColumns;
+        const double packed_columns = packs ? kPackedColumns : 0;
         const auto high = static_cast<double>(blocks.most_rows);
         const auto turns = static_cast<double>(divided_up(blocks.most_columns, kBlockColumns));
-        const double packed_rows = has_few ? 0 : kPackedRows * high * turns;
+        const double packed_rows = packs ? kPackedRows * high * turns : 0;
         const double block = deep * (high + packed_columns) + packed_rows;
         // A thread that comes late makes the others wait for a part of a block.
         const double rounds =
@@ -251,8 +262,10 @@ class GemmPlan final : public Plan {
 
   std::array<int64_t, 4> offsets(int64_t batch) const {
     std::array<int64_t, 4> found{};
-    for (size_t d = p_.batch.size(); d-- > 0 && batch > 0; batch /= p_.batch[d]) {
-      for (size_t i = 0; i < found.size(); ++i) found[i] += batch % p_.batch[d] * p_.steps[i][d];
+    for (size_t d = p_.batch.size(); d-- > 0 && batch > 0;) {
+      const int64_t index = d == 0 ? batch : batch % p_.batch[d];
+      for (size_t i = 0; i < found.size(); ++i) found[i] += index * p_.steps[i][d];
+      if (d > 0) batch /= p_.batch[d];
     }
     return found;
   }

@@ -92,7 +92,7 @@ inline constexpr int64_t kShortRun = 32;
 
 // Merges axes that are one in all tensors, and chooses that of runs: mostly the one along which the elements
 // of tensor `guide` lie closest.
-inline Geometry geometry_of(std::vector<Axis> axes, size_t guide) {
+inline Geometry geometry_of(std::vector<Axis> axes, size_t guide, int64_t shortest = kShortRun) {
   std::erase_if(axes, [](const Axis& axis) { return axis.size == 1; });
   std::ranges::stable_sort(axes, [&](const Axis& a, const Axis& b) {
     return std::abs(a.steps[guide]) > std::abs(b.steps[guide]);
@@ -116,8 +116,8 @@ inline Geometry geometry_of(std::vector<Axis> axes, size_t guide) {
   Geometry geometry;
   if (merged.empty()) return geometry;
   size_t chosen = merged.size() - 1;
-  for (size_t d = merged.size(); d-- > 0 && merged[chosen].size < kShortRun;) {
-    if (merged[d].size >= kShortRun) chosen = d;
+  for (size_t d = merged.size(); d-- > 0 && merged[chosen].size < shortest;) {
+    if (merged[d].size >= shortest) chosen = d;
   }
   geometry.run = merged[chosen];
   merged.erase(merged.begin() + static_cast<std::ptrdiff_t>(chosen));

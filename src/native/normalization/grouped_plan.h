@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -94,6 +95,29 @@ class Buffers {
   alignas(64) double runs_[kMostInputs][kRun];
 };
 
+// Whether gradients of batch normalisation of this geometry are packed runs, as they lie in memory.
+inline bool may_be_direct(const Geometry& geometry, const Operands& operands, const RunActivation& activation,
+                          const std::vector<Layout>& inputs) {
+  if (activation.has_program() || (geometry.by_columns() && geometry.summed.size() > 1)) return false;
+  for (const size_t k : {size_t{0}, size_t{1}, operands.inputs}) {
+    if (geometry.run.steps[k] != operands.item) return false;
+  }
+  const DataType type = operands.item == sizeof(float) ? DataType::kFloat32 : DataType::kFloat16;
+  return inputs[0].type == type && inputs[1].type == type;
+}
+
+// Rows of few columns that are gone over as one, where they follow each other in all tensors: so many that
+// these are whole vectors.
+inline int64_t rows_together(const Geometry& geometry, const Operands& operands) {
+  const int64_t width = geometry.run.size;
+  const int64_t count = kLanes / std::gcd(kLanes, width);
+  if (geometry.summed.empty() || width * count > kRun) return 1;
+  for (const size_t k : {size_t{0}, size_t{1}, operands.inputs}) {
+    if (geometry.summed[0].steps[k] != width * operands.item) return 1;
+  }
+  return count;
+}
+
 template <class Op>
 class GroupedPlan final : public Plan {
  public:
@@ -105,11 +129,13 @@ class GroupedPlan final : public Plan {
         operands_(operands),
         activation_(activation),
         by_columns_(geometry_.by_columns()),
-        is_direct_(may_be_direct(inputs)),
+        is_direct_(kHasDirect && may_be_direct(geometry_, operands_, activation_, inputs)),
+        is_streamed_(geometry_.elements() * operands_.item >= kStreamFrom),
         tiles_(geometry_.tiles()),
         units_(geometry_.units()),
         chunk_(std::max<int64_t>(1, kChunkElements / geometry_.longest())),
         work_(std::max(operands.bytes(geometry_.elements()), geometry_.elements() * kBufferWork)) {
+    if (is_direct_ && by_columns_) together_ = rows_together(geometry_, operands_);
     if (tiles_ < kFewTiles) {
       const int64_t most = std::min(units_, kFewTiles * 4 / tiles_);
       parts_ =
@@ -197,16 +223,33 @@ class GroupedPlan final : public Plan {
     by_columns_ ? accumulate_units<true>(tile, begin, end, buffers, state)
                 : accumulate_units<false>(tile, begin, end, buffers, state);
   }
+  // The state of all parts of a tile, put together in their order.
+  void accumulate_parts(const Tile& tile, Buffers& buffers, State& state) const {
+    State part;
+    for (int64_t i = 0; i < parts_; ++i) {
+      State& own = i == 0 ? state : part;
+      accumulate(tile, part_begin(i), part_begin(i + 1), buffers, own);
+      if (i > 0) merge(state, part, tile);
+    }
+  }
+  void merge(State& state, const State& part, const Tile& tile) const {
+    op_.merge(state, part, tile.width);
+    state.count += part.count;
+  }
   template <bool kColumns>
   ANYDML_NOINLINE void accumulate_units(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers,
                                         State& state) const {
-    State part;
+    State part, factors;
+    if constexpr (kHasDirect) op_.set_factors(factors, tile.width, buffers.runs());
     for (int64_t from = begin; from < end; from += chunk_) {
       const int64_t to = std::min(from + chunk_, end);
       State& own = from == begin ? state : part;
       own.count = elements_of(from, to);
       if (is_direct_) {
-        directly([&]<class T>(T) { sum_directly<T, kColumns>(tile, from, to, buffers, own); });
+        directly([&]<class T>(T) {
+          sum_directly<T, kColumns>(tile, from, to, buffers, own);
+          if (is_mapped_at_once()) map_directly<T, kColumns>(tile, from, to, buffers, factors);
+        });
       } else {
         const auto units = [&](const auto& body) {
           for_units<kColumns, Op::kSummed>(tile, from, to, buffers,
@@ -214,10 +257,9 @@ class GroupedPlan final : public Plan {
         };
         op_.template chunk<kColumns>(units, tile.width, buffers.runs(), own);
       }
-      if (from == begin) continue;
-      op_.merge(state, part, tile.width);
-      state.count += part.count;
+      if (from != begin) merge(state, part, tile);
     }
+    if (is_mapped_at_once()) stream_fence();
   }
 
   // Makes of a state what elements are mapped by, and writes what is an output.
@@ -252,14 +294,11 @@ class GroupedPlan final : public Plan {
   // Operations on packed runs as they lie in memory.
   static constexpr bool kHasDirect = std::is_same_v<Op, BatchGradients>;
 
-  bool may_be_direct(const std::vector<Layout>& inputs) const {
-    if (!kHasDirect || activation_.has_program() || (geometry_.by_columns() && geometry_.summed.size() > 1))
-      return false;
-    for (const size_t k : {size_t{0}, size_t{1}, operands_.inputs}) {
-      if (geometry_.run.steps[k] != operands_.item) return false;
-    }
-    const DataType type = operands_.item == sizeof(float) ? DataType::kFloat32 : DataType::kFloat16;
-    return inputs[0].type == type && inputs[1].type == type;
+  // Whether elements are mapped by what is known before anything is summed: while their chunk is in the first
+  // cache.
+  bool is_mapped_at_once() const {
+    if constexpr (kHasDirect) return is_direct_ && !op_.is_training;
+    return false;
   }
 
   template <class Body>
@@ -267,96 +306,136 @@ class GroupedPlan final : public Plan {
     if constexpr (kHasDirect) operands_.item == sizeof(float) ? body(float{}) : body(Half(0.0F));
   }
 
+  // Calls body(runs, at) for rows of a tile of columns from `begin` to before `end`: for those that are gone
+  // over as one, at most `most` of them at once, and for what is left of them.
+  template <class Body>
+  void for_rows(const Tile& tile, int64_t begin, int64_t end, int64_t most, const Body& body) const {
+    const Steps steps = geometry_.summed.empty() ? Steps{} : geometry_.summed[0].steps;
+    for (int64_t row = begin; row < end;) {
+      const int64_t count = std::min(most, (end - row) / together_);
+      const int64_t rows = count > 0 ? count * together_ : end - row;
+      const int64_t each = rows / std::max<int64_t>(count, 1);
+      body(DirectRuns{tile.at[0] + row * steps[0], tile.at[1] + row * steps[1], each * steps[0],
+                      each * steps[1], std::max<int64_t>(count, 1), each * tile.width, is_streamed_},
+           tile.at[operands_.inputs] + row * steps[operands_.inputs], each * steps[operands_.inputs]);
+      row += rows;
+    }
+  }
+
+  // Likewise for units of a group from `begin` to before `end`, of which those of a run, but at most `most`
+  // of them, are one.
+  template <class Body>
+  void for_pieces(const Tile& tile, int64_t begin, int64_t end, int64_t most, const Body& body) const {
+    const size_t out = operands_.inputs;
+    const int64_t pieces = geometry_.pieces();
+    Walk walk(geometry_.summed, begin / pieces);
+    int64_t piece = begin % pieces;
+    for (int64_t unit = begin; unit < end;) {
+      const int64_t count = std::min({most, pieces - piece, end - unit});
+      const int64_t first = piece * kRun;
+      const int64_t offset = first * operands_.item;
+      const int64_t width = std::min(count * kRun, geometry_.run.size - first);
+      body(DirectRuns{tile.at[0] + walk.offset(0) + offset, tile.at[1] + walk.offset(1) + offset, 0, 0, 1,
+                      width},
+           tile.at[out] + walk.offset(out) + offset, 0);
+      unit += count;
+      piece += count;
+      if (piece == pieces) {
+        piece = 0;
+        walk.advance();
+      }
+    }
+  }
+
   template <class T, bool kColumns>
   void sum_directly(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers, State& state) const {
-    const double* const mean = buffers.runs()[2];
+    const double* mean = buffers.runs()[2];
     fill<kColumns>(state.of[0], tile.width, 0);
     fill<kColumns>(state.of[1], tile.width, 0);
     if constexpr (kColumns) {
-      const Steps steps = geometry_.summed.empty() ? Steps{} : geometry_.summed[0].steps;
-      const DirectRuns runs{tile.at[0] + begin * steps[0],
-                            tile.at[1] + begin * steps[1],
-                            steps[0],
-                            steps[1],
-                            end - begin,
-                            tile.width};
-      DirectGradients<T>::template sum<true>(runs, mean, state.of[0], state.of[1]);
+      alignas(64) double repeated[kRun];
+      if (together_ > 1) mean = repeat(mean, tile.width, repeated);
+      for_rows(tile, begin, end, end - begin, [&](const DirectRuns& runs, std::byte*, int64_t) {
+        alignas(64) double found[2][kRun];
+        DirectGradients<T>::template sum<true>(runs, mean, found[0], found[1]);
+        for (size_t k = 0; k < 2; ++k) {
+          for (int64_t row = 0; row < runs.width; row += tile.width) {
+            for (int64_t i = 0; i < tile.width; ++i) state.of[k][i] += found[k][row + i];
+          }
+        }
+      });
     } else {
-      for_units<false, 0>(tile, begin, end, buffers, [&](const Run& run, const auto& moved) {
-        const DirectRuns one{tile.at[0] + moved(0), tile.at[1] + moved(1), 0, 0, 1, run.count};
-        DirectGradients<T>::template sum<false>(one, mean, state.of[0], state.of[1]);
+      for_pieces(tile, begin, end, units_, [&](const DirectRuns& run, std::byte*, int64_t) {
+        DirectGradients<T>::template sum<false>(run, mean, state.of[0], state.of[1]);
       });
       add_lanes<false>(state.of[0]);
       add_lanes<false>(state.of[1]);
     }
   }
 
+  // Numbers of columns, as often as there are rows that are one.
+  const double* repeat(const double* numbers, int64_t width, double* to) const {
+    for (int64_t row = 0; row < together_; ++row) std::copy_n(numbers, width, to + row * width);
+    return to;
+  }
+
   template <class T, bool kColumns>
   void map_directly(const Tile& tile, int64_t begin, int64_t end, Buffers& buffers,
                     const State& state) const {
     const size_t out = operands_.inputs;
-    const double share = 1 / static_cast<double>(state.count);
     alignas(64) double taken[kRun];
-    for (int64_t i = 0; i < tile.width; ++i) taken[i] = state.of[0][i] * share;
-    const double* const parameters[] = {buffers.runs()[2], taken, state.of[2], state.of[3]};
-    const auto map_units = [&](int64_t from, int64_t behind, const auto& put) ANYDML_INLINE_LAMBDA {
-      for_units<kColumns, 0>(tile, from, behind, buffers, [&](const Run& run, const auto& moved) {
-        const DirectRuns one{tile.at[0] + moved(0), tile.at[1] + moved(1), 0, 0, 1, run.count};
-        put(one, tile.at[out] + moved(out));
-      });
-    };
-    const bool is_large = geometry_.elements() * operands_.item >= kStreamFrom;
-    const bool is_streamed =
-        !op_.is_training && is_large && tile.at[0] != tile.at[out] && tile.at[1] != tile.at[out];
-    if (kColumns && !is_streamed && tile.width % kLanes == 0) {
-      const Steps steps = geometry_.summed.empty() ? Steps{} : geometry_.summed[0].steps;
-      // Rows that stay in the first cache until all of their columns are done.
-      for (int64_t from = begin; from < end; from += chunk_) {
-        const DirectRuns runs{tile.at[0] + from * steps[0],
-                              tile.at[1] + from * steps[1],
-                              steps[0],
-                              steps[1],
-                              std::min(chunk_, end - from),
-                              tile.width};
-        std::byte* const to = tile.at[out] + from * steps[out];
-        op_.is_training ? DirectGradients<T>::template map_rows<true>(runs, parameters, to, steps[out])
-                        : DirectGradients<T>::template map_rows<false>(runs, parameters, to, steps[out]);
-      }
-      return;
-    }
     if (op_.is_training) {
-      return map_units(begin, end, [&](const DirectRuns& run, std::byte* to) {
-        DirectGradients<T>::template map<kColumns, true>(run, parameters, to);
-      });
+      const double share = 1 / static_cast<double>(state.count);
+      for (int64_t i = 0; i < tile.width; ++i) taken[i] = state.of[0][i] * share;
     }
-    if (!is_streamed) {
-      return map_units(begin, end, [&](const DirectRuns& run, std::byte* to) {
-        DirectGradients<T>::template map<kColumns, false>(run, parameters, to);
-      });
-    }
-    // Large gradients that lie over no input go past the caches, by way of a buffer; of training's, which are
-    // made of two tensors, this took longer. Of rows the last ones come first, as these were read last, and
-    // may be in a cache.
-    alignas(64) std::byte room[kRun * sizeof(T)];
+    const double* parameters[] = {buffers.runs()[2], taken, state.of[2], state.of[3]};
+    alignas(64) double repeated[4][kRun];
+    for (size_t k = op_.is_training ? 0 : 3; together_ > 1 && k < 4; ++k)
+      parameters[k] = repeat(parameters[k], tile.width, repeated[k]);
+    const bool is_streamed = is_streamed_ && tile.at[0] != tile.at[out] && tile.at[1] != tile.at[out];
+    const auto map_runs = [&](const DirectRuns& runs, std::byte* to, int64_t step) ANYDML_INLINE_LAMBDA {
+      op_.is_training ? DirectGradients<T>::template map<kColumns, true>(runs, parameters, to, step)
+                      : DirectGradients<T>::template map<kColumns, false>(runs, parameters, to, step);
+    };
+    // Calls put(runs, to, step) for runs of so many elements.
+    const auto for_each = [&](int64_t from, int64_t behind, int64_t elements,
+                              const auto& put) ANYDML_INLINE_LAMBDA {
+      if constexpr (kColumns) {
+        for_rows(tile, from, behind, std::max<int64_t>(1, elements / (tile.width * together_)), put);
+      } else {
+        for_pieces(tile, from, behind, elements / kRun, put);
+      }
+    };
+    // Rows of columns stay in the first cache until all of these are done.
+    if (!is_streamed) return for_each(begin, end, kChunkElements, map_runs);
+    // Large gradients that lie over no input go past the caches, by way of a buffer. Of rows the last ones
+    // come first, as these were read last, and may be in a cache.
+    constexpr int64_t kRoom = 4 * kRun;
+    alignas(64) std::byte room[kRoom * sizeof(T)];
     std::optional<LineWriter> writer;
     std::byte* next = nullptr;
-    const int64_t step = kColumns ? units_ : geometry_.pieces();
-    for (int64_t behind = end; behind > begin; behind = std::max(begin, (behind - 1) / step * step)) {
-      const int64_t first = std::max(begin, (behind - 1) / step * step);
-      map_units(first, behind, [&](const DirectRuns& run, std::byte* to) {
-        DirectGradients<T>::template map<kColumns, false>(run, parameters, room);
-        if (to != next) writer.emplace(to);
-        writer->append(room, run.width * operands_.item);
-        next = to + run.width * operands_.item;
+    const int64_t together = kColumns ? units_ : geometry_.pieces();
+    for (int64_t behind = end; behind > begin;) {
+      const int64_t first = std::max(begin, (behind - 1) / together * together);
+      for_each(first, behind, kRoom, [&](const DirectRuns& runs, std::byte* to, int64_t step) {
+        const int64_t size = runs.width * operands_.item;
+        map_runs(runs, room, size);
+        for (int64_t i = 0; i < runs.count; ++i, to += step) {
+          if (to != next) writer.emplace(to);
+          if (op_.is_training && kColumns) prefetch_lines(runs.x + i * runs.x_step + kPrefetchDistance, size);
+          writer->append(room + i * size, size,
+                         kColumns ? runs.dy + i * runs.dy_step + kPrefetchDistance : nullptr);
+          next = to + size;
+        }
       });
+      behind = first;
     }
-    writer.reset();
-    stream_fence();
   }
 
   void run_on(const Tensors& tensors) const {
     const int threads = threads_for(work_);
-    if (parts_ == 1) {
+    // Of many tiles each is one thread's, whose caches may have it when it is read again.
+    if (parts_ == 1 || tiles_ >= threads * kTilesEach) {
       const int64_t calls = std::min(calls_for(work_, threads), tiles_);
       parallel_for(calls, threads, [&](int64_t call) {
         Buffers buffers(operands_);
@@ -365,9 +444,9 @@ class GroupedPlan final : public Plan {
         for (int64_t number = share_begin(call, calls, tiles_); number < end; ++number) {
           const Tile tile = tile_at(tensors, number);
           load_parameters(tile, buffers);
-          accumulate(tile, 0, units_, buffers, state);
+          accumulate_parts(tile, buffers, state);
           finish(tile, buffers, state);
-          map(tile, 0, units_, buffers, state);
+          if (!is_mapped_at_once()) map(tile, 0, units_, buffers, state);
         }
       });
       return;
@@ -391,14 +470,15 @@ class GroupedPlan final : public Plan {
         State& own = i == 0 ? state : part;
         take(kept.data() + (number * parts_ + i) * slot(), own);
         own.count = elements_of(part_begin(i), part_begin(i + 1));
-        if (i == 0) continue;
-        op_.merge(state, part, tile.width);
-        state.count += part.count;
+        if (i > 0) merge(state, part, tile);
       }
       finish(tile, buffers, state);
       keep(state, kept.data() + number * parts_ * slot());
     });
-    parallel_for(tiles_ * parts_, threads, [&](int64_t i) {
+    if (is_mapped_at_once()) return;
+    // Of large tensors the last parts first, as these were read last, and may be in a cache.
+    parallel_for(tiles_ * parts_, threads, [&](int64_t number) {
+      const int64_t i = is_streamed_ ? tiles_ * parts_ - 1 - number : number;
       Buffers buffers(operands_);
       State state;
       const Tile tile = tile_at(tensors, i / parts_);
@@ -430,11 +510,13 @@ class GroupedPlan final : public Plan {
   RunActivation activation_;
   bool by_columns_;
   bool is_direct_;
+  bool is_streamed_;  // whether elements that are written are more than the caches hold
   int64_t tiles_;
   int64_t units_;
   int64_t chunk_;  // units
   int64_t work_;
   int64_t parts_ = 1;
+  int64_t together_ = 1;  // rows of columns
 };
 
 ANYDML_ISA_END

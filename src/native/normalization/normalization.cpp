@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -101,10 +103,24 @@ Geometry grouped_geometry(const Request& request, const std::vector<bool>& summe
   return is_better ? std::move(other) : std::move(geometry);
 }
 
+// The geometry of gradients by columns that are fewer than kShortRun, where they are computed as they lie.
+std::optional<Geometry> few_columns(const Request& request, const std::vector<bool>& summed) {
+  const Operands operands(request.inputs, request.outputs);
+  Geometry geometry = geometry_of(axes_of(request.inputs, request.outputs, summed), operands.inputs, 1);
+  if (!geometry.by_columns() || geometry.run.size >= kShortRun) return std::nullopt;
+  if (!may_be_direct(geometry, operands, RunActivation(request.attributes), request.inputs))
+    return std::nullopt;
+  const bool is_whole = geometry.run.size >= kLanes || rows_together(geometry, operands) > 1;
+  return is_whole ? std::optional(std::move(geometry)) : std::nullopt;
+}
+
 template <class Op>
 std::unique_ptr<Plan> grouped(const Request& request, const Op& op, const std::vector<bool>& summed,
                               const std::string& name) {
   Geometry geometry = grouped_geometry(request, summed);
+  if constexpr (std::is_same_v<Op, BatchGradients>) {
+    if (auto columns = few_columns(request, summed)) geometry = std::move(*columns);
+  }
   std::string description = name + in_words(geometry);
   if (auto plan = lines_for(op, request, geometry, description)) return plan;
   return std::make_unique<GroupedPlan<Op>>(op, std::move(geometry), Operands(request.inputs, request.outputs),

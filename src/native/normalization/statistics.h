@@ -200,7 +200,14 @@ struct BatchGradients {
       const double root = std::sqrt(square);
       state.of[2][i] = state.of[1][i] / count / square;
       state.of[1][i] /= root;
-      state.of[3][i] = parameters[4][i] / root;
+    }
+    set_factors(state, width, parameters);
+  }
+
+  // What all of an element's gradient is multiplied by.
+  void set_factors(State& state, int64_t width, const double* const* parameters) const {
+    for (int64_t i = 0; i < width; ++i) {
+      state.of[3][i] = parameters[4][i] / std::sqrt(parameters[3][i] + epsilon);
     }
   }
 

@@ -13,6 +13,8 @@ inline constexpr int64_t kChunkElements = 1 << 12;
 inline constexpr int64_t kFewTiles = 64;
 // of so many elements at least.
 inline constexpr int64_t kPartElements = 1 << 15;
+// Tiles for each thread from which on threads do not share their parts.
+inline constexpr int64_t kTilesEach = 4;
 // Elements of a row of softmax up to which rows are transposed, and computed side by side: what has to be
 // done once for each row would take longer than its elements.
 inline constexpr int64_t kTurnedRow = 48;
