@@ -113,6 +113,28 @@ def test_large_groups(sizes: tuple[int, ...], axes: tuple[int, ...], dtype: Any)
             assert_near(found, expected, most_of(desc))
 
 
+@each_type
+@pytest.mark.parametrize("gap", [0, 3])
+def test_rows_past_the_caches(gap: int, dtype: Any) -> None:
+    """The same bits as of some of the rows, which stay in the caches, and nothing between rows that lie apart."""
+    width, item = 1021, np.dtype(dtype).itemsize
+    rows = (16 << 20) // width // item + 2
+    x = np.random.default_rng(gap).normal(3, 2, (rows, 1, 1, width)).astype(dtype)
+    functions: list[Callable[[np.ndarray, np.ndarray], Any]] = [
+        lambda x, y: anydml.softmax(x, 3, out=y),
+        lambda x, y: anydml.log_softmax(x, 3, out=y),
+        lambda x, y: anydml.lp_normalization(x, 3, out=y),
+        lambda x, y: anydml.mean_variance_normalization(x, axes=(3,), out=y),
+    ]
+    for function in functions:
+        room, parts = (np.full((rows * (width + gap) + 1), 77, dtype) for _ in range(2))
+        whole, some = (each[1:].reshape(rows, 1, 1, width + gap)[..., :width] for each in (room, parts))
+        function(x, whole)
+        for first in range(0, rows, 1000):
+            function(x[first : first + 1000], some[first : first + 1000])
+        np.testing.assert_array_equal(room.view(bits(room)), parts.view(bits(parts)))
+
+
 EXTREMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "far from 0": lambda x: x + 1e6,
     "further": lambda x: np.where(x > 4, -3e38, x * 1e30),

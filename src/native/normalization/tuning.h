@@ -32,4 +32,9 @@ inline constexpr int64_t kFewLines = 4;
 inline constexpr int64_t kLineElements = 1 << 16;
 inline constexpr int64_t kColumnElements = 1 << 11;
 
+// Bytes of a row whose results go past the caches by way of a buffer: of shorter ones the buffer takes longer
+// than it saves, and longer ones would leave the first cache, and the second, before they are sent.
+inline constexpr int64_t kLeastStreamed = 768;
+inline constexpr int64_t kMostStreamed = 1 << 16;
+
 ANYDML_ISA_END
