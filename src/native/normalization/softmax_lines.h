@@ -138,7 +138,7 @@ Wide add_powers(const Line& line, const BelowAll& below) {
   constexpr auto kStep = static_cast<int64_t>(kLanes * sizeof(float));
   std::memset(kept - kStep, 0, kStep);
   Wide sum{};
-  RowStream* const stream = kColumns ? nullptr : line.stream;
+  RowStream* const stream = line.stream;
   const std::byte* const ahead = line.in[0].at + line.ahead;
   for_sixteens<T, kColumns>(line, [&](int64_t i, const Sixteen& x) ANYDML_INLINE_LAMBDA {
     // While there is something to compute.

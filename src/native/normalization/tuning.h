@@ -15,7 +15,7 @@ inline constexpr int64_t kFewTiles = 64;
 inline constexpr int64_t kPartElements = 1 << 15;
 // Elements of a row of softmax up to which rows are transposed, and computed side by side: what has to be
 // done once for each row would take longer than its elements.
-inline constexpr int64_t kTurnedRow = 48;
+inline constexpr int64_t kTurnedRow = 63;
 
 // Threads are chosen by bytes that could be copied in the time that elements take, so many each: 1.5 to 3
 // times a copy of FLOAT32 by lines, where halves take as long as singles, and more by buffers of doubles.
