@@ -113,6 +113,28 @@ def test_large_groups(sizes: tuple[int, ...], axes: tuple[int, ...], dtype: Any)
             assert_near(found, expected, most_of(desc))
 
 
+@each_type
+@pytest.mark.parametrize(("width", "gap"), [(1021, 0), (1021, 3), (61, 0)])
+def test_rows_past_the_caches(width: int, gap: int, dtype: Any) -> None:
+    """The same bits as of some of the rows, which stay in the caches, and nothing between rows that lie apart."""
+    rows = (16 << 20) // width // np.dtype(dtype).itemsize + 2
+    x = np.random.default_rng(gap).normal(3, 2, (rows, 1, 1, width)).astype(dtype)
+    functions: list[Callable[[np.ndarray, np.ndarray], Any]] = [
+        lambda x, y: anydml.softmax(x, 3, out=y),
+        lambda x, y: anydml.log_softmax(x, 3, out=y),
+        lambda x, y: anydml.lp_normalization(x, 3, out=y),
+        lambda x, y: anydml.mean_variance_normalization(x, axes=(3,), out=y),
+    ]
+    for function in functions:
+        room, parts = (np.full((rows * (width + gap) + 1), 77, dtype) for _ in range(2))
+        whole, some = (each[1:].reshape(rows, 1, 1, width + gap)[..., :width] for each in (room, parts))
+        function(x, whole)
+        at_once = 100_000 // width * 16  # as short rows are computed sixteen at a time
+        for first in range(0, rows, at_once):
+            function(x[first : first + at_once], some[first : first + at_once])
+        np.testing.assert_array_equal(room.view(bits(room)), parts.view(bits(parts)))
+
+
 EXTREMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "far from 0": lambda x: x + 1e6,
     "further": lambda x: np.where(x > 4, -3e38, x * 1e30),

@@ -12,6 +12,7 @@
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
 #include "simd/half.h"
+#include "stores/row_stream.h"
 
 ANYDML_ISA_BEGIN
 
@@ -36,8 +37,17 @@ struct Line {
   int64_t back;      // how many lanes these begin before what is theirs; 0 where there is nothing before them
   int64_t elements;  // of a group
   float* room;       // for the line's elements, and a vector before them
-  bool is_of_halves = false;  // whether its singles are halves in a buffer, to be narrowed once more
+  bool is_of_halves = false;    // whether its singles are halves in a buffer, to be narrowed once more
+  int64_t ahead = 0;            // how far from the first tensor's elements those lie that are to be fetched
+  RowStream* stream = nullptr;  // of the row before, where results go past the caches
 };
+
+// While vector i is computed, sends of the row before as much as a vector has.
+template <class T>
+ANYDML_INLINE void send_vector(RowStream* stream, int64_t i) {
+  constexpr int64_t kInLine = kLine / (kLanes * static_cast<int64_t>(sizeof(T)));
+  if (stream != nullptr && i % kInLine == kInLine - 1) stream->send_line();
+}
 
 template <class T>
 ANYDML_INLINE Wide vector_at(const Vectors& x, int64_t i) {
@@ -77,7 +87,9 @@ struct Part {
 // Calls body(i, x, lanes) for each vector of the first tensor.
 template <class T, class Body>
 ANYDML_INLINE void for_vectors(const Line& line, const Body& body) {
+  RowStream* const stream = line.stream;
   for (int64_t i = 0; i < line.whole; ++i) {
+    send_vector<T>(stream, i);
     body(i, load_wide_lanes<T>(line.in[0].at + i * line.in[0].step), Every{});
   }
   const Part part{line.back, line.back + line.lanes};
@@ -121,8 +133,10 @@ ANYDML_INLINE void map_line(const Line& line, const Result& result) {
   };
   const bool has_last = !kColumns && line.whole < line.count;
   const Wide last = has_last ? of_part(line.whole) : Wide{};
+  const std::byte* const ahead = line.in[0].at + line.ahead;
   for (int64_t i = 0; i < line.whole; ++i) {
     const Wide x = load_wide_lanes<T>(line.in[0].at + i * line.in[0].step);
+    if constexpr (!kColumns) prefetch_line(ahead + i * line.in[0].step);
     const Wide y = result(i, x, [&](size_t k) ANYDML_INLINE_LAMBDA { return vector_at<T>(line.in[k], i); });
     store_results<T, kColumns>(line, line.out + i * line.out_step, y);
   }

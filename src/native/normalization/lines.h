@@ -32,6 +32,8 @@
 #include "pointwise/math.h"
 #include "simd/half.h"
 #include "simd/transpose.h"
+#include "stores/nontemporal.h"
+#include "stores/row_stream.h"
 
 ANYDML_ISA_BEGIN
 
@@ -206,34 +208,51 @@ class LinesPlan final : public Plan {
     const int threads = threads_for(work);
     const int64_t lines = count_of(geometry_.kept);
     const int64_t calls = std::min(calls_for(work, threads), lines);
+    const bool streams = is_large() && inputs[0] != outputs[0] && elements_ * kItem >= kLeastStreamed &&
+                         elements_ * kItem <= kMostStreamed;
     parallel_for(calls, threads, [&](int64_t call) {
       // Of two lines, in turn.
-      const Scratch room(Op::kNeedsRoom ? 2 * (count_ + 1) * kLineBytes : 0);
+      const int64_t room_bytes = Op::kNeedsRoom ? 2 * (count_ + 1) * kLineBytes : 0;
+      const int64_t row_bytes = (elements_ * kItem / kLine + 3) * kLine;
+      const Scratch room(room_bytes + (streams ? row_bytes * (Op::kNeedsRoom ? 1 : 2) : 0));
+      RowStream stream(room.bytes() + room_bytes, Op::kNeedsRoom ? 0 : row_bytes);
       int64_t number = share_begin(call, calls, lines);
       const int64_t end = share_begin(call + 1, calls, lines);
       Walk walk(geometry_.kept, number);
       const auto next_line = [&] {
-        const Line line =
-            line_at(walk, inputs, outputs,
-                    Op::kNeedsRoom ? room.floats() + number % 2 * (count_ + 1) * kLanes : nullptr);
+        Line line = line_at(walk, inputs, outputs,
+                            Op::kNeedsRoom ? room.floats() + number % 2 * (count_ + 1) * kLanes : nullptr);
         ++number;
+        const int64_t offset = walk.offset(0);
         walk.advance();
+        if (streams && number < end) line.ahead = walk.offset(0) - offset;
+        if (streams) line.stream = &stream;
         return line;
+      };
+      // Calls body(line) with results in a buffer where they go past the caches.
+      const auto put = [&](Line& line, const auto& body) ANYDML_INLINE_LAMBDA {
+        if (streams) line.out = stream.begin(line.out);
+        body(line);
+        if (streams) stream.finish(elements_ * kItem);
       };
       if constexpr (Op::kNeedsRoom) {
         // What a line's results need takes long to come out of its sum: meanwhile the next line is begun.
         Line before = next_line();
         auto of_before = op_.template start<T>(before);
+        const auto finish = [&](const Line& line) { op_.template finish<T>(line, of_before); };
         while (number < end) {
           const Line line = next_line();
           const auto of_line = op_.template start<T>(line);
-          op_.template finish<T>(before, of_before);
+          put(before, finish);
           before = line;
           of_before = of_line;
         }
-        op_.template finish<T>(before, of_before);
+        put(before, finish);
       } else {
-        while (number < end) op_.template compute<T, false>(next_line());
+        while (number < end) {
+          Line line = next_line();
+          put(line, [&](const Line& of) { op_.template compute<T, false>(of); });
+        }
       }
     });
   }
@@ -246,17 +265,21 @@ class LinesPlan final : public Plan {
     const int64_t rows = count_of(geometry_.kept);
     const int64_t groups = divided_up(rows, kLanes);
     const int64_t calls = std::min(calls_for(work, threads), groups);
+    const bool streams = is_large() && input != output && is_packed(0) && is_packed(1);
     parallel_for(calls, threads, [&](int64_t call) {
-      const Scratch room((elements_ + 1) * kLineBytes);
+      const int64_t room_bytes = (elements_ + 1) * kLineBytes;
+      const Scratch room(room_bytes + (streams ? elements_ * kLineBytes + 2 * kLine : 0));
+      RowStream stream(room.bytes() + room_bytes, 0);
       T turned[kTurnedRow * kLanes];
       float singles[kTurnedRow * kLanes];
       auto* const own = reinterpret_cast<std::byte*>(turned);
       auto* const at = std::is_same_v<T, float> ? own : reinterpret_cast<std::byte*>(singles);
       constexpr auto kOwnStep = static_cast<int64_t>(kLanes * sizeof(T));
       constexpr auto kStep = static_cast<int64_t>(kLanes * sizeof(float));
-      const Line line{
+      Line line{
           {Vectors{at, kStep, false}}, at, kStep, elements_, elements_, kLanes, 0, elements_, room.floats(),
           std::is_same_v<T, Half>};
+      if (streams) line.stream = &stream;
       int64_t group = share_begin(call, calls, groups);
       const int64_t end = share_begin(call + 1, calls, groups);
       Walk walk(geometry_.kept, group * kLanes);
@@ -269,6 +292,7 @@ class LinesPlan final : public Plan {
           to[static_cast<size_t>(k)] = static_cast<std::byte*>(output) + walk.offset(1);
         }
         turn(from, count, own);
+        line.ahead = from[0] + kLanes * elements_ * kItem - at;
         if constexpr (std::is_same_v<T, float>) {
           op_.template compute<float, true>(line);
         } else {
@@ -280,7 +304,9 @@ class LinesPlan final : public Plan {
             store_sixteen<T>(own + i * kOwnStep, load_sixteen<float>(at + i * kStep));
           }
         }
+        if (streams) to[0] = stream.begin(to[0]);
         turn_back(own, to, count);
+        if (streams) stream.finish(count * elements_ * kItem);
       }
     });
   }
@@ -292,6 +318,11 @@ class LinesPlan final : public Plan {
   bool is_even(size_t tensor) const {
     return geometry_.kept.size() == 1 && geometry_.kept[0].steps[tensor] >= elements_ * kItem;
   }
+
+  bool is_packed(size_t tensor) const {
+    return is_even(tensor) && geometry_.kept[0].steps[tensor] == elements_ * kItem;
+  }
+  bool is_large() const { return geometry_.elements() * kItem >= kStreamFrom; }
 
   // Rows as lanes; those that are left over do what the first one does.
   void turn(const std::array<const std::byte*, kLanes>& rows, int64_t count, std::byte* to) const {

@@ -132,7 +132,9 @@ ANYDML_INLINE void map_sixteens(const Line& line, const Result& result) {
   const int64_t whole = line.whole;
   const int64_t step = line.in[0].step;
   const int64_t out_step = line.out_step;
+  const int64_t ahead = line.ahead;
   for (int64_t i = 0; i < whole; ++i, from += step, to += out_step) {
+    if constexpr (!kColumns) prefetch_line(from + ahead);
     store_sixteen<T>(to, result(load_sixteen<T>(from), [&](size_t k) ANYDML_INLINE_LAMBDA {
                        const Vectors& of = line.in[k];
                        const std::byte* const at = of.at + i * of.step;

@@ -138,8 +138,16 @@ Wide add_powers(const Line& line, const BelowAll& below) {
   constexpr auto kStep = static_cast<int64_t>(kLanes * sizeof(float));
   std::memset(kept - kStep, 0, kStep);
   Wide sum{};
+  RowStream* const stream = line.stream;
+  const std::byte* const ahead = line.in[0].at + line.ahead;
   for_sixteens<T, kColumns>(line, [&](int64_t i, const Sixteen& x) ANYDML_INLINE_LAMBDA {
-    __builtin_prefetch(line.out + i * line.out_step, 1);  // while there is something to compute
+    // While there is something to compute.
+    if (stream == nullptr) {
+      __builtin_prefetch(line.out + i * line.out_step, 1);
+    } else {
+      send_vector<T>(stream, i);
+      prefetch_line(ahead + i * line.in[0].step);
+    }
     store_sixteen<float>(kept + i * kStep, below.template of<Of, kIsFar>(x));
     // Those before, as what was just stored would be waited for.
     sum = sum + load_wide_lanes<float>(kept + (i - 1) * kStep);

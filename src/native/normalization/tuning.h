@@ -17,7 +17,7 @@ inline constexpr int64_t kPartElements = 1 << 15;
 inline constexpr int64_t kTilesEach = 4;
 // Elements of a row of softmax up to which rows are transposed, and computed side by side: what has to be
 // done once for each row would take longer than its elements.
-inline constexpr int64_t kTurnedRow = 48;
+inline constexpr int64_t kTurnedRow = 63;
 
 // Threads are chosen by bytes that could be copied in the time that elements take, so many each: 1.5 to 3
 // times a copy of FLOAT32 by lines, where halves take as long as singles, and more by buffers of doubles.
@@ -33,5 +33,10 @@ inline constexpr int64_t kFewLines = 4;
 // of lines side by side, of which two at least do so.
 inline constexpr int64_t kLineElements = 1 << 16;
 inline constexpr int64_t kColumnElements = 1 << 11;
+
+// Bytes of a row whose results go past the caches by way of a buffer: of shorter ones the buffer takes longer
+// than it saves, and longer ones would leave the first cache, and the second, before they are sent.
+inline constexpr int64_t kLeastStreamed = 768;
+inline constexpr int64_t kMostStreamed = 1 << 16;
 
 ANYDML_ISA_END
