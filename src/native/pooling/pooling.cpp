@@ -20,9 +20,10 @@
 #include "platform/parallel.h"
 #include "pooling/channels.h"
 #include "pooling/geometry.h"
-#include "pooling/planes.h"
 #include "pooling/roots.h"
 #include "pooling/rows.h"
+#include "pooling/separable_geometry.h"
+#include "pooling/separable_plan.h"
 #include "pooling/whole.h"
 #include "pooling/windows.h"
 
@@ -317,8 +318,8 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
     const bool counts = !has_indices_of<Operation>() || WindowTaps::are_near(nest);
     if (const int64_t planes = by_channels || !counts ? 0 : planes_at_once(nest); planes > 0) {
       description.append(", planes at once: ").append(std::to_string(planes));
-      return std::make_unique<PlanesPlan<Operation>>(std::move(nest), operation, std::move(description),
-                                                     false);
+      return std::make_unique<SeparablePlan<Operation>>(std::move(nest), operation, std::move(description),
+                                                        false);
     }
     // Sums whose windows share few elements are as fast from registers, without a buffer of doubles.
     const auto has_gain = [](const Sliding& row) {
@@ -329,8 +330,8 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
       Nest between = with_channels_between(nest);
       if (const ChannelsAtOnce at_once = channels_at_once(between); at_once.places > 0) {
         description.append(", channels at once: ").append(std::to_string(at_once.channels));
-        return std::make_unique<PlanesPlan<Operation>>(std::move(between), operation, std::move(description),
-                                                       true);
+        return std::make_unique<SeparablePlan<Operation>>(std::move(between), operation,
+                                                          std::move(description), true);
       }
     }
   }
