@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -92,6 +93,7 @@ class SeparableWindows : public SeparableGeometry {
     std::vector<double> divisors;
     std::vector<double> reciprocals;
     double around = 0;
+    bool are_powers = false;  // of 2, as which products with reciprocals are exact
   };
 
   // What is made of the part's windows in planes from the one on that lies at `in`: in buffers.numbers, by
@@ -108,39 +110,34 @@ class SeparableWindows : public SeparableGeometry {
     combine_columns(planes, is_in_place, buffers);
     if (!buffers.is_begun) {
       std::ranges::fill(buffers.numbers, kStart);
+      std::ranges::fill(buffers.results, T(kStart));
       return;
     }
     const bool is_of_line = !is_of_channels_ && row_.stride > 1 && !goes_apart();
     if (is_of_line) take_apart(planes, buffers);
-    combine_rows(numbers_of(planes), buffers);
+    const int64_t count = numbers_of(planes);
+    if constexpr (std::is_same_v<Combine, Sum>) {
+      if (is_average()) {
+        divide_by(part, buffers);
+        return buffers.are_powers ? average<true>(count, buffers) : average<false>(count, buffers);
+      }
+    }
+    combine_rows(count, buffers,
+                 [&](int64_t i, Numbers x) { std::memcpy(buffers.numbers.data() + i, &x, sizeof(x)); });
   }
 
   // The same numbers as elements, rounded once.
   const std::byte* round(const Part& part, int64_t planes, Buffers& buffers) const {
     auto* const numbers = reinterpret_cast<std::byte*>(buffers.numbers.data());
-    const int64_t count = numbers_of(planes);
     if constexpr (std::is_same_v<T, Number>) return numbers;
     auto* const to = reinterpret_cast<std::byte*>(buffers.results.data());
-    bool is_average = false;
-    if constexpr (requires { operation_.is_average(); }) {
-      is_average = operation_.is_average();
-      if (is_average) {
-        divide_by(part, buffers);
-      } else {
-        // Of what is between places, too.
-        operation_.finish(nest_, Part{part.place, 0, count}, buffers.numbers.data());
-      }
-    }
+    if (is_average()) return to;
+    const int64_t count = numbers_of(planes);
+    // Of what is between places, too.
+    operation_.finish(nest_, Part{part.place, 0, count}, buffers.numbers.data());
     for (int64_t i = 0; i < count; i += kEach) {
-      auto x = load_numbers<Number, Number, Numbers>(numbers + i * static_cast<int64_t>(sizeof(Number)));
-      if constexpr (requires { operation_.is_average(); }) {
-        if (is_average) {
-          Doubles divisor, reciprocal;
-          std::memcpy(&divisor, buffers.divisors.data() + i, sizeof(divisor));
-          std::memcpy(&reciprocal, buffers.reciprocals.data() + i, sizeof(reciprocal));
-          x = Quotient(divisor, reciprocal).of(x);
-        }
-      }
+      const auto x =
+          load_numbers<Number, Number, Numbers>(numbers + i * static_cast<int64_t>(sizeof(Number)));
       store_numbers<T, Number, Numbers>(to + i * kItem, x);
     }
     return to;
@@ -154,11 +151,13 @@ class SeparableWindows : public SeparableGeometry {
     const double around = Operation::counted_around(nest_, part);
     if (buffers.around == around) return;
     buffers.around = around;
-    buffers.divisors.assign(static_cast<size_t>(slot_ + kEach), 1);
-    buffers.reciprocals.assign(static_cast<size_t>(slot_ + kEach), 1);
+    buffers.divisors.assign(static_cast<size_t>(slot_ + kBehind), 1);
+    buffers.reciprocals.assign(static_cast<size_t>(slot_ + kBehind), 1);
+    buffers.are_powers = true;
     for (int64_t i = 0; i < part.size; ++i) {
       const double divisor = around * nest_.row.counted[static_cast<size_t>(part.first + i)];
       const double reciprocal = 1 / divisor;
+      buffers.are_powers &= std::has_single_bit(static_cast<uint64_t>(divisor));
       for (int64_t p = 0; p < at_once_; ++p) {
         const auto at = static_cast<size_t>(p * plane_step_ + i * place_step_);
         buffers.divisors[at] = divisor;
@@ -309,23 +308,31 @@ class SeparableWindows : public SeparableGeometry {
   template <int kVectors, bool kApart>
   ANYDML_INLINE void some_columns(const Buffers& buffers, int64_t from, Number* to, int64_t at) const {
     Numbers all[kVectors];
+    const int64_t p = power();
+    const std::byte* const* const rows = buffers.rows.data();
+    const auto number = [&](int64_t r, int v) {
+      Numbers x = load_numbers<T, Number, Numbers>(rows[r] + from + v * kEach * kItem);
+      if constexpr (std::is_same_v<Combine, Sum>) {
+        if (p == 2) return Numbers(x * x);
+        if (p != 0) return power_of(x, p);
+      }
+      return x;
+    };
+    // A sum begins with the first row, as 0 comes before those of columns.
+    constexpr bool kIsSum = std::is_same_v<Combine, Sum>;
+    const bool is_begun = !kApart && buffers.is_begun;
     // One by one, as all would go through memory.
     ANYDML_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
-      all[v] = Numbers{} + kStart;
-      if (!kApart && buffers.is_begun) std::memcpy(&all[v], to + at + v * kEach, sizeof(Numbers));
-    }
-    const int64_t p = power();
-    const std::byte* const* const rows = buffers.rows.data();
-    for (int64_t r = 0; r < buffers.count; ++r) {
-      ANYDML_UNROLL(4)
-      for (int v = 0; v < kVectors; ++v) {
-        Numbers x = load_numbers<T, Number, Numbers>(rows[r] + from + v * kEach * kItem);
-        if constexpr (std::is_same_v<Combine, Sum>) {
-          if (p != 0) x = power_of(x, p);
-        }
-        all[v] = combined(all[v], x);
+      if (is_begun) {
+        std::memcpy(&all[v], to + at + v * kEach, sizeof(Numbers));
+      } else {
+        all[v] = kIsSum ? number(0, v) : Numbers{} + kStart;
       }
+    }
+    for (int64_t r = kIsSum && !is_begun ? 1 : 0; r < buffers.count; ++r) {
+      ANYDML_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) all[v] = combined(all[v], number(r, v));
     }
     if constexpr (kApart) {
       Number* const even = to + at % 2 * phase_ + at / 2;
@@ -374,10 +381,11 @@ class SeparableWindows : public SeparableGeometry {
     }
   }
 
-  // Taps of what has been made of columns, one after the other.
-  void combine_rows(int64_t count, Buffers& buffers) const {
+  // Taps of what has been made of columns, one after the other: put(i, x) takes the i-th number and the next
+  // ones.
+  template <class Put>
+  ANYDML_INLINE void combine_rows(int64_t count, const Buffers& buffers, const Put& put) const {
     const Number* const columns = buffers.columns.data();
-    Number* const to = buffers.numbers.data();
     for (int64_t i = 0; i < count; i += kMany * kEach) {
       Numbers all[kMany];
       ANYDML_UNROLL(4)
@@ -391,8 +399,29 @@ class SeparableWindows : public SeparableGeometry {
         }
       }
       ANYDML_UNROLL(4)
-      for (int v = 0; v < kMany; ++v) std::memcpy(to + i + v * kEach, &all[v], sizeof(Numbers));
+      for (int v = 0; v < kMany; ++v) put(i + v * kEach, all[v]);
     }
+  }
+
+  template <bool kArePowers>
+  void average(int64_t count, Buffers& buffers) const {
+    auto* const to = reinterpret_cast<std::byte*>(buffers.results.data());
+    combine_rows(count, buffers, [&](int64_t i, Doubles x) {
+      Doubles divisor, reciprocal;
+      std::memcpy(&reciprocal, buffers.reciprocals.data() + i, sizeof(reciprocal));
+      if constexpr (kArePowers) {
+        x = x * reciprocal;
+      } else {
+        std::memcpy(&divisor, buffers.divisors.data() + i, sizeof(divisor));
+        x = Quotient(divisor, reciprocal).of(x);
+      }
+      store_numbers<T, double, Doubles>(to + i * kItem, x);
+    });
+  }
+
+  bool is_average() const {
+    if constexpr (std::is_same_v<Combine, Sum>) return operation_.is_average();
+    return false;
   }
 
   Operation operation_;
