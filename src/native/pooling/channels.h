@@ -250,11 +250,9 @@ void channel_maxima(const std::byte* from, const std::vector<Tap>& taps, int64_t
         const V x = load_comparable<T>(from + tap.offset + places[v] * kItem);
         if constexpr (kIndices) {
           const auto is_larger = x > all[v];
-          all[v] = is_larger ? x : all[v];
-          where[v] = is_larger ? here : where[v];
-        } else {
-          all[v] = lane_max<Number>(x, all[v]);
+          where[v] = later_place(is_larger, here, where[v]);
         }
+        all[v] = lane_max<Number>(x, all[v]);
       }
     }
 #pragma GCC unroll 4

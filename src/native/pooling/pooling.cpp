@@ -321,9 +321,12 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
       return std::make_unique<SeparablePlan<Operation>>(std::move(nest), operation, std::move(description),
                                                         false);
     }
-    // Sums whose windows share few elements are as fast from registers, without a buffer of doubles.
+    // Of windows that share few elements, sums of singles and maxima with indices are as fast from registers,
+    // without a buffer: halves are converted for each tap there.
     const auto has_gain = [](const Sliding& row) {
-      return !std::is_same_v<typename Operation::Combine, Sum> || row.stride == 1;
+      constexpr bool kIsSum = std::is_same_v<typename Operation::Combine, Sum>;
+      constexpr bool kIsHalf = std::is_same_v<typename Operation::Element, Half>;
+      return kIsHalf || !(kIsSum || has_indices_of<Operation>()) || row.stride == 1;
     };
     if (by_channels && counts && !nest.outer.empty() && nest.outer.back().slides() &&
         has_gain(nest.outer.back().window)) {

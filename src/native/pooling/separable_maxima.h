@@ -297,8 +297,8 @@ class SeparableMaxima : public SeparableGeometry {
           here = here + tap;
         }
         const auto is_larger = x > all[v];
-        all[v] = is_larger ? x : all[v];
-        where[v] = is_larger ? here : where[v];
+        where[v] = later_place(is_larger, here, where[v]);
+        all[v] = lane_max<Number>(x, all[v]);
       }
     }
 #pragma GCC unroll 4
