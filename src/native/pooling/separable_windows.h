@@ -231,7 +231,7 @@ class SeparableWindows : public SeparableGeometry {
   }
   // Channels of elements that lie outside.
   template <class X>
-  void pad(const Range& inside, X* to) const {
+  void pad(Range inside, X* to) const {
     const auto pad = [&](int64_t i) { std::fill_n(to + offset_of(i, at_once_), at_once_, X(kStart)); };
     for (int64_t i = 0; i < inside.begin; ++i) pad(i);
     for (int64_t i = inside.end; i < pitch_; ++i) pad(i);
@@ -241,39 +241,34 @@ class SeparableWindows : public SeparableGeometry {
   void combine_columns(int64_t planes, bool is_in_place, Buffers& buffers) const {
     if (buffers.count == 0) return;
     Number* const columns = buffers.columns.data();
-    const Range inside = elements_of(buffers.first);
+    const auto [begin, end] = elements_of(buffers.first);
+    const auto of_planes = [&](int64_t from, int64_t count, int64_t at) {
+      if (goes_apart()) return columns_of<true>(buffers, is_in_place, from, count, columns, at);
+      Number* const to = row_.stride == 1 ? columns : buffers.line.data();
+      columns_of<false>(buffers, is_in_place, from, count, to, at);
+    };
+    const auto of_channels = [&](int64_t from, int64_t count, int64_t at) {
+      columns_of<false>(buffers, is_in_place, from, count, columns, at);
+    };
     if (!is_in_place) {
       if (is_of_channels_) {
-        columns_of<false, false>(buffers, 0, of_slot(), columns, 0);
+        of_channels(0, of_slot(), 0);
       } else {
-        const int64_t count = planes * pitch_ + (row_.taps - 1) * row_.dilation;
-        if (goes_apart()) {
-          columns_of<true, false>(buffers, 0, count, columns, 0);
-        } else {
-          columns_of<false, false>(buffers, 0, count, row_.stride == 1 ? columns : buffers.line.data(), 0);
-        }
+        of_planes(0, planes * pitch_ + (row_.taps - 1) * row_.dilation, 0);
       }
     } else if (is_of_channels_) {
-      pad(inside, columns);
-      int64_t from = (inside.begin - row_.start) * row_.in_stride;
+      pad({begin, end}, columns);
+      int64_t from = (begin - row_.start) * row_.in_stride;
       if (row_.stride == 1 && row_.in_stride == planes * kItem && planes == at_once_) {
-        if (inside.begin < inside.end)
-          columns_of<false, true>(buffers, from, inside.size() * planes, columns, inside.begin * planes);
+        of_channels(from, (end - begin) * planes, begin * planes);
       } else {
-        for (int64_t i = inside.begin; i < inside.end; ++i, from += row_.in_stride) {
-          columns_of<false, true>(buffers, from, planes, columns, offset_of(i, at_once_));
+        for (int64_t i = begin; i < end; ++i, from += row_.in_stride) {
+          of_channels(from, planes, offset_of(i, at_once_));
         }
       }
     } else {
       for (int64_t p = 0; p < planes; ++p) {
-        const int64_t from = p * nest_.outer[0].window.in_stride;
-        const int64_t at = p * pitch_ + inside.begin;
-        if (goes_apart()) {
-          columns_of<true, true>(buffers, from, inside.size(), columns, at);
-        } else {
-          Number* const to = row_.stride == 1 ? columns : buffers.line.data();
-          columns_of<false, true>(buffers, from, inside.size(), to, at);
-        }
+        of_planes(p * nest_.outer[0].window.in_stride, end - begin, p * pitch_ + begin);
       }
     }
     buffers.is_begun = true;
@@ -284,22 +279,20 @@ class SeparableWindows : public SeparableGeometry {
   // Columns of some elements of the rows: to where the first one's result belongs and the next ones, or of
   // those with an odd place to the second phase. What is read where it is has nothing behind it, so that the
   // last ones are made twice.
-  template <bool kApart, bool kIsExact>
-  void columns_of(const Buffers& buffers, int64_t from, int64_t count, Number* to, int64_t at) const {
+  template <bool kApart>
+  ANYDML_NOINLINE void columns_of(const Buffers& buffers, bool is_in_place, int64_t from, int64_t count,
+                                  Number* to, int64_t at) const {
     const auto run = [&]<int kVectors>() {
       constexpr int64_t kCount = kVectors * kEach;
-      int64_t i = 0;
-      for (; i + (kIsExact ? kCount : 1) <= count; i += kCount) {
-        some_columns<kVectors, kApart>(buffers, from + i * kItem, to, at + i);
-      }
-      if (kIsExact && i < count) {
-        i = count - kCount;
+      const int64_t last = is_in_place ? count - kCount : count;
+      for (int64_t begin = 0; begin < count; begin += kCount) {
+        const int64_t i = std::min(begin, last);
         some_columns<kVectors, kApart>(buffers, from + i * kItem, to, at + i);
       }
     };
-    if (!kIsExact || count >= kMany * kEach) {
+    if (!is_in_place || count >= kMany * kEach) {
       run.template operator()<kMany>();
-    } else if constexpr (kIsExact) {
+    } else {
       run.template operator()<kFew>();
     }
   }
