@@ -26,6 +26,7 @@
 #include "pooling/separable_plan.h"
 #include "pooling/whole.h"
 #include "pooling/windows.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -305,6 +306,8 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
     for (size_t d = 0; d < dimensions.size(); ++d) dimensions[d].other = indices.strides[d];
   }
   const int64_t item = size_of(in.type);
+  int64_t bytes = item;
+  for (const int64_t size : in.sizes) bytes *= size;
   Nest nest(merged(std::move(dimensions)), item);
   std::string description = described(what, request);
   const bool by_channels = operation.is_simple() && has_channels(nest, item);
@@ -322,11 +325,12 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
                                                         false);
     }
     // Of windows that share few elements, sums of singles and maxima with indices are as fast from registers,
-    // without a buffer: halves are converted for each tap there.
-    const auto has_gain = [](const Sliding& row) {
+    // without a buffer; and those of halves, which are converted for each tap there, in memory.
+    const auto has_gain = [&](const Sliding& row) {
       constexpr bool kIsSum = std::is_same_v<typename Operation::Combine, Sum>;
       constexpr bool kIsHalf = std::is_same_v<typename Operation::Element, Half>;
-      return kIsHalf || !(kIsSum || has_indices_of<Operation>()) || row.stride == 1;
+      if (row.stride == 1 || !(kIsSum || has_indices_of<Operation>())) return true;
+      return kIsHalf && bytes < kStreamFrom;
     };
     if (by_channels && counts && !nest.outer.empty() && nest.outer.back().slides() &&
         has_gain(nest.outer.back().window)) {
