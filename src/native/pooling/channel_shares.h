@@ -18,6 +18,7 @@
 #include "platform/parallel.h"
 #include "platform/scratch.h"
 #include "pointwise/lanes.h"
+#include "pooling/channels.h"
 #include "pooling/geometry.h"
 #include "pooling/rows.h"
 
@@ -32,7 +33,7 @@ class ChannelSharesPlan final : public Plan {
   // places the gradient's.
   static std::unique_ptr<Plan> of(const std::vector<Dimension>& dimensions, const std::string& description) {
     const Sliding& channels = dimensions[1].window;
-    if (channels.in_stride != kItem || channels.out_stride != kItem || channels.size < kDoubles ||
+    if (channels.in_stride != kItem || channels.out_stride != kItem || channels.size < kLeast ||
         dimensions.size() > kMostOuter + 2) {
       return nullptr;
     }
@@ -63,7 +64,10 @@ class ChannelSharesPlan final : public Plan {
 
  private:
   static constexpr auto kItem = static_cast<int64_t>(sizeof(T));
-  static constexpr int64_t kDoubles = 8;
+  static constexpr int64_t kLeast = 8;
+  static constexpr auto kLanes = static_cast<int64_t>(sizeof(Doubles) / sizeof(double));
+  // Channels that are summed at once, in registers.
+  static constexpr int64_t kBlock = 16;
   // Of two cache lines.
   static constexpr int64_t kLeastChannels = 128 / kItem;
   // That fit the second cache.
@@ -102,7 +106,8 @@ class ChannelSharesPlan final : public Plan {
 
     int64_t channels() const { return channels_; }
 
-    std::vector<const double*> rows;  // of windows over the elements' row, in their order
+    std::vector<const double*> rows;        // of windows over the elements' row, in their order
+    std::vector<const double*> of_element;  // those of windows over an element
 
    private:
     struct Held {
@@ -123,7 +128,7 @@ class ChannelSharesPlan final : public Plan {
         outer_(dimensions.begin() + 2, dimensions.end() - 1),
         width_(dimensions.back()),
         parts_(std::max<int64_t>(1, channels_.size / kLeastChannels)),
-        pitch_(divided_up(divided_up(channels_.size, parts_), kDoubles) * kDoubles),
+        pitch_(divided_up(divided_up(channels_.size, parts_), kBlock) * kBlock),
         slot_(width_.window.places * pitch_) {
     const Sliding& batch = dimensions[0].window;
     rows_ = {{batch.size, batch.out_stride, batch.in_stride}, {parts_, 0, 0}};
@@ -134,6 +139,7 @@ class ChannelSharesPlan final : public Plan {
       slots_ *= std::min(divided_up(window.taps, window.stride), std::max<int64_t>(window.places, 1));
       places *= window.places;
     }
+    for (int64_t i = 0; i < width_.window.size; ++i) columns_.push_back(reaching(width_.window, {i, i + 1}));
     bytes_ = (3 * steps_of(rows_) * width_.window.size * pitch_ + places) * kItem;
   }
 
@@ -157,43 +163,62 @@ class ChannelSharesPlan final : public Plan {
   // What each element has of each window of a row.
   void fill(const std::byte* from, double count, int64_t channels, double* to) const {
     for (int64_t place = 0; place < width_.window.places; ++place, to += pitch_) {
-      std::fill(to + pitch_ - kDoubles, to + pitch_, 0.0);
+      std::fill(to + pitch_ - kBlock, to + pitch_, 0.0);
       load_row<T>(from + place * width_.window.out_stride, kItem, channels, to);
-      const double number = count * width_.counted[static_cast<size_t>(place)];
-      for (int64_t c = 0; c < pitch_; ++c) to[c] /= number;
+      const Quotient quotient(count * width_.counted[static_cast<size_t>(place)]);
+      for (int64_t c = 0; c < pitch_; c += kLanes) {
+        Doubles share;
+        std::memcpy(&share, to + c, sizeof(share));
+        share = quotient.of(share);
+        std::memcpy(to + c, &share, sizeof(share));
+      }
     }
   }
 
-  void put(const Shares& shares, int64_t count, std::byte* to) const {
-    constexpr auto kLanes = static_cast<int64_t>(sizeof(Doubles) / sizeof(double));
-    static_assert(kDoubles % kLanes == 0);
+  void put(Shares& shares, int64_t count, std::byte* to) const {
     const Sliding& window = width_.window;
     for (int64_t i = 0; i < window.size; ++i, to += window.in_stride) {
-      const Range places = reaching(window, {i, i + 1});
-      alignas(64) double sums[2 * kLeastChannels];
-      for (int64_t c = 0; c < pitch_; c += kLanes) {
-        Doubles sum{};
-        for (const double* const row : shares.rows) {
-          for (int64_t place = places.begin; place < places.end; ++place) {
-            Doubles share;
-            std::memcpy(&share, row + place * pitch_ + c, sizeof(share));
-            sum = sum + share;
-          }
+      const Range& places = columns_[static_cast<size_t>(i)];
+      shares.of_element.clear();
+      for (const double* const row : shares.rows) {
+        for (int64_t place = places.begin; place < places.end; ++place) {
+          shares.of_element.push_back(row + place * pitch_);
         }
-        std::memcpy(sums + c, &sum, sizeof(sum));
       }
-      store_row<T>(sums, count, kItem, to);
+      int64_t c = 0;
+      for (; c + kBlock <= count; c += kBlock) put_block(shares.of_element, c, to + c * kItem);
+      if (c == count) continue;
+      T last[kBlock];
+      put_block(shares.of_element, c, reinterpret_cast<std::byte*>(last));
+      std::memcpy(to + c * kItem, last, static_cast<size_t>((count - c) * kItem));
+    }
+  }
+  static void put_block(const std::vector<const double*>& sources, int64_t c, std::byte* to) {
+    constexpr int kVectors = kBlock / kLanes;
+    Doubles sums[kVectors]{};
+    for (const double* const source : sources) {
+      ANYDML_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) {
+        Doubles share;
+        std::memcpy(&share, source + c + v * kLanes, sizeof(share));
+        sums[v] = sums[v] + share;
+      }
+    }
+    ANYDML_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) {
+      store_numbers<T, double, Doubles>(to + v * kLanes * kItem, sums[v]);
     }
   }
 
   Sliding channels_;
   std::vector<Dimension> outer_;  // that windows slide along around the width
   Dimension width_;
-  int64_t parts_;           // of the channels
-  int64_t pitch_;           // of a part's shares
-  int64_t slot_;            // shares of a row of windows
-  int64_t slots_ = 1;       // rows of windows over an element
-  std::vector<Loop> rows_;  // images, parts, and rows of elements
+  int64_t parts_;               // of the channels
+  int64_t pitch_;               // of a part's shares
+  int64_t slot_;                // shares of a row of windows
+  int64_t slots_ = 1;           // rows of windows over an element
+  std::vector<Loop> rows_;      // images, parts, and rows of elements
+  std::vector<Range> columns_;  // the places of windows over each element of a row
   int64_t bytes_ = 0;
 };
 

@@ -123,22 +123,20 @@ class Quotient {
   explicit Quotient(double count) : Quotient(Doubles{} + count, Doubles{} + 1 / count) {}
   Quotient(Doubles count, Doubles reciprocal) : count_(count), reciprocal_(reciprocal) {}
 
+  // Of what is infinite, or no number, nothing is left to correct.
   ANYDML_INLINE Doubles of(Doubles x) const {
 #if defined(ANYDML_ISA_AVX512)
     const auto q = (__m512d)(x * reciprocal_);
     const __m512d left = _mm512_fnmadd_pd(q, (__m512d)count_, (__m512d)x);
-    const auto y = (Doubles)_mm512_fmadd_pd(left, (__m512d)reciprocal_, q);
+    const __mmask8 is_number = _mm512_cmp_pd_mask(left, left, _CMP_ORD_Q);
+    return (Doubles)_mm512_mask3_fmadd_pd(left, (__m512d)reciprocal_, q, is_number);
 #elif defined(ANYDML_ISA_AVX2)
     const auto q = (__m256d)(x * reciprocal_);
     const __m256d left = _mm256_fnmadd_pd(q, (__m256d)count_, (__m256d)x);
-    const auto y = (Doubles)_mm256_fmadd_pd(left, (__m256d)reciprocal_, q);
+    const __m256d is_number = _mm256_cmp_pd(left, left, _CMP_ORD_Q);
+    return (Doubles)_mm256_fmadd_pd(_mm256_and_pd(left, is_number), (__m256d)reciprocal_, q);
 #else
     return x / count_;
-#endif
-#if defined(ANYDML_ISA_AVX512) || defined(ANYDML_ISA_AVX2)
-    // What is infinite or no number has nothing left to correct.
-    const auto found = (Doubles)q;
-    return found - found == 0.0 ? y : found;
 #endif
   }
 
@@ -252,11 +250,9 @@ void channel_maxima(const std::byte* from, const std::vector<Tap>& taps, int64_t
         const V x = load_comparable<T>(from + tap.offset + places[v] * kItem);
         if constexpr (kIndices) {
           const auto is_larger = x > all[v];
-          all[v] = is_larger ? x : all[v];
-          where[v] = is_larger ? here : where[v];
-        } else {
-          all[v] = lane_max<Number>(x, all[v]);
+          where[v] = later_place(is_larger, here, where[v]);
         }
+        all[v] = lane_max<Number>(x, all[v]);
       }
     }
 #pragma GCC unroll 4

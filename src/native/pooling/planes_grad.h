@@ -19,24 +19,13 @@
 #include "pointwise/lanes.h"
 #include "pooling/channels.h"
 #include "pooling/geometry.h"
-#include "pooling/planes.h"
 #include "pooling/rows.h"
+#include "pooling/separable_geometry.h"
+#include "pooling/separable_maxima.h"
 #include "pooling/windows.h"
 
 ANYDML_ISA_BEGIN
 namespace {
-
-// The first maxima, by PlaneRows.
-template <class T>
-struct FirstMaxima {
-  using Element = T;
-  using Number = float;
-  using Combine = QuickMaximum;
-  static constexpr bool kWithIndices = true;
-
-  static void prepare(Number*, int64_t) {}
-  static void finish(const Nest&, const Part&, Number*) {}
-};
 
 // Of maxima, where windows have their gradients at the first of them, or of averages.
 template <class T, bool kIsMaximum>
@@ -103,7 +92,7 @@ class PlanesGradPlan final : public Plan {
 
   PlanesGradPlan(Nest nest, std::string description)
       : Plan(std::move(description)),
-        rows_of_(nest, FirstMaxima<T>{}),
+        rows_of_(nest, false),
         nest_(std::move(nest)),
         planes_(nest_.outer[0]),
         height_(nest_.outer[1]),
@@ -134,7 +123,7 @@ class PlanesGradPlan final : public Plan {
     std::vector<double> shares;
     std::vector<int64_t> taps;
     std::vector<double> sums;
-    std::optional<typename PlaneRows<FirstMaxima<T>>::Buffers> maxima;
+    std::optional<typename SeparableMaxima<T>::Buffers> maxima;
   };
 
   // A tap that some elements lie at: where its windows' shares are, and their taps.
@@ -264,7 +253,7 @@ class PlanesGradPlan final : public Plan {
     }
   }
 
-  PlaneRows<FirstMaxima<T>> rows_of_;
+  SeparableMaxima<T> rows_of_;
   Nest nest_;
   Dimension planes_;
   Dimension height_;

@@ -20,11 +20,13 @@
 #include "platform/parallel.h"
 #include "pooling/channels.h"
 #include "pooling/geometry.h"
-#include "pooling/planes.h"
 #include "pooling/roots.h"
 #include "pooling/rows.h"
+#include "pooling/separable_geometry.h"
+#include "pooling/separable_plan.h"
 #include "pooling/whole.h"
 #include "pooling/windows.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -304,6 +306,8 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
     for (size_t d = 0; d < dimensions.size(); ++d) dimensions[d].other = indices.strides[d];
   }
   const int64_t item = size_of(in.type);
+  int64_t bytes = item;
+  for (const int64_t size : in.sizes) bytes *= size;
   Nest nest(merged(std::move(dimensions)), item);
   std::string description = described(what, request);
   const bool by_channels = operation.is_simple() && has_channels(nest, item);
@@ -317,20 +321,24 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
     const bool counts = !has_indices_of<Operation>() || WindowTaps::are_near(nest);
     if (const int64_t planes = by_channels || !counts ? 0 : planes_at_once(nest); planes > 0) {
       description.append(", planes at once: ").append(std::to_string(planes));
-      return std::make_unique<PlanesPlan<Operation>>(std::move(nest), operation, std::move(description),
-                                                     false);
+      return std::make_unique<SeparablePlan<Operation>>(std::move(nest), operation, std::move(description),
+                                                        false);
     }
-    // Sums whose windows share few elements are as fast from registers, without a buffer of doubles.
-    const auto has_gain = [](const Sliding& row) {
-      return !std::is_same_v<typename Operation::Combine, Sum> || row.stride == 1;
+    // Of windows that share few elements, sums of singles and maxima with indices are as fast from registers,
+    // without a buffer; and those of halves, which are converted for each tap there, in memory.
+    const auto has_gain = [&](const Sliding& row) {
+      constexpr bool kIsSum = std::is_same_v<typename Operation::Combine, Sum>;
+      constexpr bool kIsHalf = std::is_same_v<typename Operation::Element, Half>;
+      if (row.stride == 1 || !(kIsSum || has_indices_of<Operation>())) return true;
+      return kIsHalf && bytes < kStreamFrom;
     };
     if (by_channels && counts && !nest.outer.empty() && nest.outer.back().slides() &&
         has_gain(nest.outer.back().window)) {
       Nest between = with_channels_between(nest);
       if (const ChannelsAtOnce at_once = channels_at_once(between); at_once.places > 0) {
         description.append(", channels at once: ").append(std::to_string(at_once.channels));
-        return std::make_unique<PlanesPlan<Operation>>(std::move(between), operation, std::move(description),
-                                                       true);
+        return std::make_unique<SeparablePlan<Operation>>(std::move(between), operation,
+                                                          std::move(description), true);
       }
     }
   }

@@ -112,7 +112,12 @@ class WholePlan final : public Plan {
         nest_(std::move(nest)),
         operation_(operation),
         planes_(nest_.outer[0].window),
-        size_(nest_.row.window.size) {}
+        size_(nest_.row.window.size) {
+    // What follows the last elements of a plane is read with them, where it is the next plane's.
+    const bool is_packed = planes_.in_stride == size_ * kItem;
+    const int64_t behind = is_packed ? divided_up(divided_up(size_, kLanes) * kLanes - size_, size_) : 0;
+    followed_ = is_packed ? planes_.size - behind : 0;
+  }
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* const in = static_cast<const std::byte*>(inputs[0]);
@@ -120,7 +125,7 @@ class WholePlan final : public Plan {
     for_planes(planes_.size, planes_.size * size_ * kItem, [&](int64_t plane, int64_t count) {
       Number numbers[kPart];
       for (int64_t i = 0; i < count; ++i) {
-        numbers[i] = pooled(in + (plane + i) * planes_.in_stride);
+        numbers[i] = pooled(in + (plane + i) * planes_.in_stride, plane + i < followed_);
         operation_.finish(nest_, Part{{plane + i}, 0, 1}, numbers + i);
       }
       store_row<T>(numbers, count, planes_.out_stride, out + plane * planes_.out_stride);
@@ -134,35 +139,54 @@ class WholePlan final : public Plan {
   static constexpr int64_t kEach = sizeof(Vector) / sizeof(Number);
   static constexpr int64_t kVectors = kLanes / kEach;
 
+  // 0, 1 and so on.
+  static constexpr Vector first_lanes() {
+#if defined(ANYDML_VECTORS)
+    return []<int... kLane>(std::integer_sequence<int, kLane...>) {
+      return Vector{static_cast<Number>(kLane)...};
+    }(std::make_integer_sequence<int, static_cast<int>(kEach)>{});
+#else
+    return 0;
+#endif
+  }
+
   // Of a NaN and a number, the number, but for the first one.
   ANYDML_INLINE static Vector combined(Vector x, Vector all) {
     if constexpr (kIsMaximum) return lane_max<Number>(x, all);
     return all + x;
   }
 
-  Number pooled(const std::byte* from) const {
+  Number pooled(const std::byte* from, bool is_followed) const {
     if constexpr (!kIsMaximum) {
-      if (operation_.p == 1) return pooled<1>(from);
-      if (operation_.p == 2) return pooled<2>(from);
+      if (operation_.p == 1) return pooled<1>(from, is_followed);
+      if (operation_.p == 2) return pooled<2>(from, is_followed);
     }
-    return pooled<0>(from);
+    return pooled<0>(from, is_followed);
   }
   template <int kP>
-  Number pooled(const std::byte* from) const {
+  Number pooled(const std::byte* from, bool is_followed) const {
     constexpr Number kNone = kIsMaximum ? -std::numeric_limits<Number>::infinity() : 0;
     Vector all[kVectors];
     for (Vector& vector : all) vector = Vector{} + kNone;
+    const auto number = [](const std::byte* at, int64_t v) {
+      const auto x = load_numbers<T, Number, Vector>(at + v * kEach * kItem);
+      if constexpr (kP != 0) return powers_of<kP>(x);
+      return x;
+    };
     const auto add = [&](const std::byte* at) {
 #pragma GCC unroll 16
-      for (int64_t v = 0; v < kVectors; ++v) {
-        Vector x = load_numbers<T, Number, Vector>(at + v * kEach * kItem);
-        if constexpr (kP != 0) x = powers_of<kP>(x);
-        all[v] = combined(x, all[v]);
-      }
+      for (int64_t v = 0; v < kVectors; ++v) all[v] = combined(number(at, v), all[v]);
     };
     int64_t i = 0;
     for (; i + kLanes <= size_; i += kLanes) add(from + i * kItem);
-    if (i < size_) {
+    if (i < size_ && is_followed) {
+      const Vector last = Vector{} + static_cast<Number>(size_ - i);
+#pragma GCC unroll 16
+      for (int64_t v = 0; v < kVectors; ++v) {
+        const Vector lane = first_lanes() + static_cast<Number>(v * kEach);
+        all[v] = combined(lane < last ? number(from + i * kItem, v) : Vector{} + kNone, all[v]);
+      }
+    } else if (i < size_) {
       T last[kLanes];
       std::fill_n(last, kLanes, T(kNone));
       std::memcpy(last, from + i * kItem, static_cast<size_t>((size_ - i) * kItem));
@@ -204,6 +228,7 @@ class WholePlan final : public Plan {
   Operation operation_;
   Sliding planes_;
   int64_t size_;
+  int64_t followed_;  // planes with as many elements behind them as are read at once
 };
 
 }  // namespace
