@@ -95,6 +95,7 @@ class LocalChannelsPlan final : public Plan {
 
  private:
   static constexpr int64_t kItem = sizeof(T);
+  // How far elements are fetched ahead, in bytes: all streams together are more than a processor follows.
   static constexpr int64_t kAhead = 1024;
   // Channels of a group, columns of a tile, and elements of a tile where channels lie last.
   static constexpr int64_t kChannels = 8;
@@ -255,7 +256,7 @@ class LocalChannelsPlan final : public Plan {
          [&](int64_t row, Number* to) ANYDML_INLINE_LAMBDA {
            const std::byte* const from = x.at(row);
            for_columns(tile.columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
-             if (kAhead > 0) prefetch_line(from + c * kItem + kAhead);
+             prefetch_line(from + c * kItem + kAhead);
              const auto of = numbers_at<Number>(from, c);
              put_lanes(to + c, of * of);
            });
@@ -282,52 +283,9 @@ class LocalChannelsPlan final : public Plan {
     return window_ == 5 ? body(std::integral_constant<int, 5>{}) : body(window_);
   }
 
-  // y = x / s^Beta
-  void put_responses(const Tile& tile, const Rows& x, std::byte* to, int64_t step, Room& room) const {
-    const int64_t before = is_along_ ? 0 : before_;
-    const int64_t after = is_along_ ? 0 : after_;
-    const float* const squares = squares_of(tile, before, after, x, room.singles.squares);
-    const LittlePowers little = little_;  // which no store can change
-    const float most = for_window([&](auto window) ANYDML_INLINE_LAMBDA {
-      Largest<float> largest;
-      for (int64_t r = 0; r < tile.rows; ++r) {
-        const std::byte* const from = x.at(tile.row + r);
-        std::byte* const row = to + r * step;
-        const WindowSums<float> sums = sums_at(tile, squares + r * tile.pitch);
-        for_columns(tile.columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
-          const Sixteen sum = sums.at(c, window);
-          largest.add(sum);
-          store_sixteen<T>(row + c * kItem, each_part(
-                                                [&](Singles of, Singles around) ANYDML_INLINE_LAMBDA {
-                                                  return little.template times<T>(
-                                                      of, little.template slope<T>(around));
-                                                },
-                                                load_sixteen<T>(from + c * kItem), sum));
-        });
-      }
-      return largest.of_all();
-    });
-    if (most <= little.most) return;
-    const auto for_parts_of = [&](const auto* around, const auto& for_part) ANYDML_INLINE_LAMBDA {
-      using Number = std::remove_cvref_t<decltype(*around)>;
-      for_runs(tile, [&](int64_t r, int64_t count, const auto& column) ANYDML_INLINE_LAMBDA {
-        const std::byte* const from = x.at(tile.row + r);
-        const WindowSums<Number> sums = sums_at(tile, around + r * tile.pitch);
-        for_part(
-            count, [&](int64_t i) ANYDML_INLINE_LAMBDA { return sums.at(column(i)); },
-            [&](int64_t i, const auto& powers) ANYDML_INLINE_LAMBDA {
-              put_numbers(to + r * step, column(i), numbers_at<Number>(from, column(i)) * powers.of);
-            });
-      });
-    };
-    if constexpr (std::is_same_v<T, Half>) {
-      if (has_singles_)
-        return for_parts_of(squares,
-                            [&](auto... each) ANYDML_INLINE_LAMBDA { powers_.for_singles(each...); });
-    }
-    for_parts_of(squares_of(tile, before, after, x, room.doubles.squares),
-                 [&](auto... each) ANYDML_INLINE_LAMBDA { powers_.for_doubles(each...); });
-  }
+  void put_responses(const Tile& tile, const Rows& x, std::byte* to, int64_t step, Room& room) const;
+  void put_gradients(const Tile& tile, const Rows& x, const Rows& dy, std::byte* to, int64_t step,
+                     Room& room) const;
 
   ANYDML_INLINE static void put_numbers(std::byte* row, int64_t column, const Sixteen& x) {
     store_sixteen<T>(row + column * kItem, x);
@@ -344,101 +302,6 @@ class LocalChannelsPlan final : public Plan {
         body(r, std::min(kRun, tile.columns - begin),
              [=](int64_t i) ANYDML_INLINE_LAMBDA { return std::min(begin + i, last); });
       }
-    }
-  }
-
-  // dx = dy / s^Beta - 2 * factor * Beta * x * sum of dy * x / s^(Beta + 1)
-  // Of little sums, with root^2 = factor / Bias:
-  //   terms = dy * (root * x) * (1 + q), dx = (dy + (dy * p - twice * x * sum of terms)) / Bias^Beta
-  void put_gradients(const Tile& tile, const Rows& x, const Rows& dy, std::byte* to, int64_t step,
-                     Room& room) const {
-    const int64_t before = is_along_ ? 0 : before_;
-    const int64_t after = is_along_ ? 0 : after_;
-    // Windows of terms are turned around.
-    const int64_t begin = tile.row - after;
-    const int64_t end = tile.row + tile.rows + before;
-    const int64_t gap = is_along_ ? after_ : 0;
-    const auto slopes_at = [&](auto& buffers, int64_t row) ANYDML_INLINE_LAMBDA {
-      return buffers.slopes.data() + (row - begin) * tile.pitch;
-    };
-    const auto squares_at = [&](const auto* squares, int64_t row) ANYDML_INLINE_LAMBDA {
-      return sums_at(tile, squares + (row - begin) * tile.pitch);
-    };
-    const auto room_for_slopes = [&](auto& buffers) {
-      buffers.slopes.resize(static_cast<size_t>((end - begin) * tile.pitch + kLanes));
-    };
-    const float* const squares = squares_of(tile, after + before, before + after, x, room.singles.squares);
-    room_for_slopes(room.singles);
-    const LittlePowers little = little_;  // which no store can change
-    const float most = for_window([&](auto window) ANYDML_INLINE_LAMBDA {
-      Largest<float> largest;
-      fill(tile, begin, end, gap, room.singles.terms, [&](int64_t row, float* terms) ANYDML_INLINE_LAMBDA {
-        const WindowSums<float> sums = squares_at(squares, row);
-        float* const slopes = slopes_at(room.singles, row);
-        const std::byte* const x_row = x.at(row);
-        const std::byte* const dy_row = dy.at(row);
-        for_columns(tile.columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
-          const Sixteen sum = sums.at(c, window);
-          largest.add(sum);
-          put_lanes(
-              slopes + c,
-              each_part([&](Singles around) ANYDML_INLINE_LAMBDA { return little.template slope<T>(around); },
-                        sum));
-          put_lanes(terms + c,
-                    each_part(
-                        [&](Singles of, Singles of_y, Singles around) ANYDML_INLINE_LAMBDA {
-                          const Singles term = of * little.root * of_y;
-                          return multiply_add(term, little.slope_of_less(around), term);
-                        },
-                        load_sixteen<T>(x_row + c * kItem), load_sixteen<T>(dy_row + c * kItem), sum));
-        });
-      });
-      if (!(largest.of_all() <= little.most)) return largest.of_all();
-      for (int64_t r = 0; r < tile.rows; ++r) {
-        const std::byte* const x_row = x.at(tile.row + r);
-        const std::byte* const dy_row = dy.at(tile.row + r);
-        const float* const slopes = slopes_at(room.singles, tile.row + r);
-        const WindowSums<float> sums = sums_at(tile, room.singles.terms.data() + r * tile.pitch);
-        for_columns(tile.columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
-          store_sixteen<T>(to + r * step + c * kItem,
-                           each_part(
-                               [&](Singles of, Singles of_y, Singles p, Singles sum) ANYDML_INLINE_LAMBDA {
-                                 const Singles less = of * little.twice * sum;
-                                 return little.template times_sum<T>(of_y, multiply_add(of_y, p, -less));
-                               },
-                               load_sixteen<T>(x_row + c * kItem), load_sixteen<T>(dy_row + c * kItem),
-                               lanes_at(slopes + c), sums.at(c, window)));
-        });
-      }
-      return largest.of_all();
-    });
-    if (most <= little.most) return;
-    const double* const wide = squares_of(tile, after + before, before + after, x, room.doubles.squares);
-    room_for_slopes(room.doubles);
-    fill(tile, begin, end, gap, room.doubles.terms, [&](int64_t row, double* terms) ANYDML_INLINE_LAMBDA {
-      const WindowSums<double> sums = squares_at(wide, row);
-      double* const powers_of = slopes_at(room.doubles, row);
-      for_runs({row, 1, 0, tile.columns, 0},
-               [&](int64_t, int64_t count, const auto& column) ANYDML_INLINE_LAMBDA {
-                 powers_.for_doubles(
-                     count, [&](int64_t i) ANYDML_INLINE_LAMBDA { return sums.at(column(i)); },
-                     [&](int64_t i, const auto& powers) ANYDML_INLINE_LAMBDA {
-                       const int64_t c = column(i);
-                       put_wide(powers_of + c, powers.of);
-                       put_wide(terms + c, numbers_at<double>(dy.at(row), c) *
-                                               numbers_at<double>(x.at(row), c) * powers.less);
-                     });
-               });
-    });
-    const Wide twice = broadcast_wide(twice_);
-    for (int64_t r = 0; r < tile.rows; ++r) {
-      const int64_t row = tile.row + r;
-      const WindowSums<double> sums = sums_at(tile, room.doubles.terms.data() + r * tile.pitch);
-      for_columns(tile.columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
-        put_numbers(to + r * step, c,
-                    numbers_at<double>(dy.at(row), c) * wide_at(slopes_at(room.doubles, row) + c) -
-                        twice * numbers_at<double>(x.at(row), c) * sums.at(c));
-      });
     }
   }
 

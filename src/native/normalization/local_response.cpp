@@ -8,6 +8,8 @@
 #include "core/layout.h"
 #include "core/registry.h"
 #include "normalization/local_blocks.h"
+#include "normalization/local_channel_gradients.h"
+#include "normalization/local_channel_responses.h"
 #include "normalization/local_channels.h"
 #include "normalization/local_series.h"
 #include "normalization/runs.h"
