@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import anydml
-from anydml import Device, Graph
+from anydml import Device, Graph, spec
 from anydml.backends.base import Declined
 from anydml.backends.torch.devices import is_interpreted
 from anydml.core.strided_layout import Layout
 from anydml.operators import OPERATORS, Trait, spec_of
-from cases import all_cases
+from cases import all_cases, tensor_of
 from gpu_calls import on_gpu
-from harness import GPU, assert_same
+from harness import GPU, assert_same, run
 
 pytestmark = pytest.mark.gpu
 
@@ -211,3 +211,21 @@ def test_quotients_in_single_precision() -> None:
     with np.errstate(all="ignore"):
         wanted = np.abs((a.astype(np.float64) / b).astype(np.float16))
     assert_same(run_on_gpu(lambda a, b: anydml.abs(a / b), a, b), wanted)
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32])
+def test_quotients_of_integers(dtype: Any) -> None:
+    """Of all bytes, and of the least, the largest and some other numbers; by 0 and -1 too."""
+    ends = np.iinfo(dtype)
+    numbers = np.arange(ends.min, ends.max + 1) if ends.bits == 8 else np.arange(max(-9, ends.min), 9)
+    if ends.bits > 8:
+        some = np.random.default_rng(3).integers(ends.min, ends.max, 90)
+        special = [ends.min, ends.min + 1, ends.max // 2, ends.max // 2 + 1, ends.max - 1, ends.max]
+        numbers = np.concatenate([numbers, special, some])
+    a, b = (np.ascontiguousarray(each.astype(dtype)) for each in np.meshgrid(numbers, numbers))
+    for name in ("DIVIDE", "MODULUS_TRUNCATE", "MODULUS_FLOOR"):
+        x, y = tensor_of(a), tensor_of(b)
+        desc = spec(f"ELEMENT_WISE_{name}").desc(ATensor=x, BTensor=y, OutputTensor=x)
+        (found,), (wanted,) = (run(engine, desc, [a, b]) for engine in (GPU, "reference"))
+        np.testing.assert_array_equal(found, wanted, err_msg=name)

@@ -32,6 +32,11 @@ SMALL = {
     "tiles.ELEMENTS": 4,
     "tiles.WIDEST": 8,
     "movement.scattered.BLOCK": 16,
+    "movement.scattered.GUARDS": 2,
+    "movement.scattered.LINES_TILE": {"SCATTER_ELEMENTS": 8, "MAX_UNPOOLING": 8},
+    "movement.scattered.MOST_TILES": 100,
+    "movement.scattered.NUMBERS": 70,
+    "movement.scattered.SHORT_LINE": 4,
     "movement.scattered.TILE": 16,
     "movement.scattered.WINDOW": 100,
     "pointwise.counted.BLOCK": 16,
@@ -39,6 +44,7 @@ SMALL = {
     "pointwise.counted.TILE": 16,
     "pooling.general.GRADIENTS_TILE": 16,
     "pooling.general.PLANES": 16,
+    "pooling.general.STRIDES_TILE": 8,
     "pooling.general.TILE": 16,
     "pooling.general.UNROLLED": 3,
     "quantizing.blocks.BLOCK": 64,
@@ -378,12 +384,16 @@ def test_pooling(dtype: Any, is_turned: bool) -> None:
 @on_gpu
 @pytest.mark.parametrize("kind", [np.uint32, np.uint64])
 def test_maxima_back_in_their_places(kind: Any, is_turned: bool) -> None:
-    """Some of them in the same place, and some in none."""
+    """Some of them in the same place, and some in none; in their own planes, and in any, of others too."""
     x = drawn(2, 3, 4, 5, dtype=np.float16)
-    indices = np.random.default_rng(1).integers(0, 150, x.shape).astype(kind)
-    indices.flat[5] = np.iinfo(kind).max
-    inputs = {"InputTensor": x, "IndicesTensor": indices}
-    check("MAX_UNPOOLING", inputs, {"OutputTensor": ((2, 3, 5, 4), np.float16)}, is_turned)
+    random = np.random.default_rng(1)
+    anywhere = random.integers(0, 150, x.shape)
+    own = random.integers(0, 28, x.shape) + 28 * np.arange(6).reshape(2, 3, 1, 1)
+    for places, shape in ((anywhere, (2, 3, 5, 4)), (own, (2, 3, 7, 4)), (anywhere, (1, 5, 5, 4))):
+        indices = places.astype(kind)
+        indices.flat[5] = np.iinfo(kind).max
+        inputs = {"InputTensor": x, "IndicesTensor": indices}
+        check("MAX_UNPOOLING", inputs, {"OutputTensor": (shape, np.float16)}, is_turned)
 
 
 @on_gpu

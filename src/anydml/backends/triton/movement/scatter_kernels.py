@@ -1,6 +1,6 @@
 """Triton's kernels of SCATTER_ELEMENTS, SCATTER_ND and MAX_UNPOOLING: the number of the last update of each place, as a
 maximum, so that it does not matter in which order a GPU writes; and then all elements, each from its update or as it
-was.
+was. Where updates of a line lie in it, a program has both.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def mark_elements(
         number = quotient(number, sizes[i], multipliers[i], shifts[i])
     number = number - quotient(number, sizes[DIMENSION], multipliers[DIMENSION], shifts[DIMENSION]) * sizes[DIMENSION]
     index_at = apart(at, sizes, multipliers, shifts, index_steps, LOOPS)
-    index = tl.load(indices + index_at, mask=mask, other=0).to(tl.int64)
+    index = tl.load(indices + index_at, mask=mask, other=0, eviction_policy="evict_first").to(tl.int64)
     index = _index_within(index, size).to(INDEX)
     place = apart(at, sizes, multipliers, shifts, place_steps, LOOPS) + index * axis_step
     mask = mask & (place >= low) & (place < high)
@@ -47,14 +47,15 @@ def take_elements(
 ):  # fmt: skip
     at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
     mask = at < count
-    number = tl.load(latest + at, mask=mask, other=-1)
+    # What is read once leaves the cache to updates.
+    number = tl.load(latest + at, mask=mask, other=-1, eviction_policy="evict_first")
     is_update = number >= 0
     before_at = apart(at, sizes, multipliers, shifts, x_steps, LOOPS)
-    before = tl.load(x + before_at, mask=mask & (number < 0), other=0)
+    before = tl.load(x + before_at, mask=mask & (number < 0), other=0, eviction_policy="evict_first")
     place = apart(at, sizes, multipliers, shifts, update_steps, LOOPS) + number.to(INDEX) * update_step
     after = tl.load(updates + place, mask=mask & is_update, other=0)
     y_at = apart(at, sizes, multipliers, shifts, y_steps, LOOPS)
-    tl.store(y + y_at, tl.where(is_update, after, before), mask=mask)
+    tl.store(y + y_at, tl.where(is_update, after, before), mask=mask, eviction_policy="evict_first")
 
 
 @triton.jit
@@ -97,27 +98,126 @@ def take_slices(
 
 
 @triton.jit
+def _own_places(
+    x, indices, strays, line, number, lines, length, indexed, places,
+    sizes, multipliers, shifts, index_steps, LOOPS: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """Of updates of lines the places in the line, and which of them are there."""
+    mask = (number < indexed) & (line < lines)
+    index_at = apart(line * indexed + number, sizes, multipliers, shifts, index_steps, LOOPS)
+    index = tl.load(indices + index_at, mask=mask, other=0, eviction_policy="evict_first")
+    if x is None:
+        mask = mask & (index.to(tl.uint64) < (line * 0 + places).to(tl.uint64))
+        place = index.to(tl.int64) - line * length
+        is_own = (place >= 0) & (place < length)
+        tl.store(strays + place * 0, 1, mask=mask & (is_own == 0))
+        mask = mask & is_own
+    else:
+        place = _index_within(index.to(tl.int64), length)
+    return place.to(INDEX), mask
+
+
+@triton.jit
+def settle_lines(
+    x, indices, updates, latest, strays, y, lines, length, indexed, turns, places,
+    sizes, multipliers, shifts, x_steps, y_steps,
+    update_sizes, update_multipliers, update_shifts, index_steps, update_steps,
+    STORED: tl.constexpr, LOOPS: tl.constexpr, LOOPS_OF_UPDATES: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """Lines of `length` elements, each with `indexed` updates that name places in it alone: all is known to the program
+    that has the line. It has some lines in a turn, and numbers go on from turn to turn, so that those of the last turn
+    count as none.
+
+    Without x, indices are unsigned, count the elements of all lines, and what they do not name is 0. One that names
+    an element of another line makes `strays` 1. STORED: numbers are stored in any order at first, and those that are
+    larger than what is there then are maxima; of numbers far apart that is faster than maxima alone."""
+    program = tl.program_id(0).to(INDEX)
+    row = tl.arange(0, ROWS)[:, None]
+    own = latest + (program * ROWS + row) * length
+    for turn in range(turns):
+        line = (turn * tl.num_programs(0) + program) * ROWS + row
+        before_all = turn * indexed
+        for start in range(0, indexed, COLUMNS):
+            number = start + tl.arange(0, COLUMNS)[None, :]
+            place, mask = _own_places(
+                x, indices, strays, line, number, lines, length, indexed, places,
+                update_sizes, update_multipliers, update_shifts, index_steps, LOOPS_OF_UPDATES, INDEX,
+            )  # fmt: skip
+            if STORED:
+                tl.store(own + place, (before_all + number).to(tl.int32), mask=mask)
+            else:
+                tl.atomic_max(own + place, (before_all + number).to(tl.int32), mask=mask, sem="relaxed")
+        tl.debug_barrier()
+        if STORED:
+            for start in range(0, indexed, COLUMNS):
+                number = start + tl.arange(0, COLUMNS)[None, :]
+                place, mask = _own_places(
+                    x, indices, strays, line, number, lines, length, indexed, places,
+                    update_sizes, update_multipliers, update_shifts, index_steps, LOOPS_OF_UPDATES, INDEX,
+                )  # fmt: skip
+                mask = mask & (tl.load(own + place, mask=mask, other=0) < before_all + number)
+                tl.atomic_max(own + place, (before_all + number).to(tl.int32), mask=mask, sem="relaxed")
+            tl.debug_barrier()
+        for start in range(0, length, COLUMNS):
+            column = start + tl.arange(0, COLUMNS)[None, :]
+            mask = (column < length) & (line < lines)
+            number = tl.load(own + column, mask=mask, other=-1, cache_modifier=".cg") - before_all
+            is_update = number >= 0
+            after_at = apart(
+                line * indexed + tl.maximum(number, 0), update_sizes, update_multipliers, update_shifts, update_steps,
+                LOOPS_OF_UPDATES,
+            )  # fmt: skip
+            value = tl.load(updates + after_at, mask=mask & is_update, other=0)
+            at = line * length + column
+            if x is not None:
+                before_at = apart(at, sizes, multipliers, shifts, x_steps, LOOPS)
+                before = tl.load(x + before_at, mask=mask & (number < 0), other=0, eviction_policy="evict_first")
+                value = tl.where(is_update, value, before)
+            y_at = apart(at, sizes, multipliers, shifts, y_steps, LOOPS)
+            tl.store(y + y_at, value, mask=mask, eviction_policy="evict_first")
+        tl.debug_barrier()
+
+
+@triton.jit
+def clear_places(latest, strays, count, BLOCK: tl.constexpr, INDEX: tl.constexpr):
+    """As if nothing had come, where something strays."""
+    for block in range(tl.program_id(0), tl.load(strays) * tl.cdiv(count, BLOCK), tl.num_programs(0)):
+        at = (tl.zeros([1], INDEX) + block) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(latest + at, -1, mask=at < count)
+
+
+@triton.jit
 def mark_places(
-    indices, latest, count, places, sizes, multipliers, shifts, index_steps,
+    indices, latest, strays, count, places, sizes, multipliers, shifts, index_steps,
     LOOPS: tl.constexpr, BLOCK: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
-    """Of each element its number, to the place that its index, which is unsigned, names, if there is one."""
-    at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
-    mask = at < count
-    place = tl.load(indices + apart(at, sizes, multipliers, shifts, index_steps, LOOPS), mask=mask, other=0)
-    mask = mask & (place.to(tl.uint64) < (tl.zeros([BLOCK], tl.int64) + places).to(tl.uint64))
-    tl.atomic_max(latest + place.to(INDEX), at.to(latest.dtype.element_ty), mask=mask, sem="relaxed")
+    """Of each element its number, to the place that its index, which is unsigned, names, if there is one; where there
+    are `strays`, if something strays."""
+    blocks = tl.cdiv(count, BLOCK)
+    if strays is not None:
+        blocks = blocks * tl.load(strays)
+    for block in range(tl.program_id(0), blocks, tl.num_programs(0)):
+        at = (tl.zeros([1], INDEX) + block) * BLOCK + tl.arange(0, BLOCK)
+        mask = at < count
+        place = tl.load(indices + apart(at, sizes, multipliers, shifts, index_steps, LOOPS), mask=mask, other=0)
+        mask = mask & (place.to(tl.uint64) < (tl.zeros([BLOCK], tl.int64) + places).to(tl.uint64))
+        tl.atomic_max(latest + place.to(INDEX), at.to(latest.dtype.element_ty), mask=mask, sem="relaxed")
 
 
 @triton.jit
 def take_or_clear(
-    x, latest, y, count, x_sizes, x_multipliers, x_shifts, x_steps, sizes, multipliers, shifts, y_steps,
+    x, latest, strays, y, count, x_sizes, x_multipliers, x_shifts, x_steps, sizes, multipliers, shifts, y_steps,
     LOOPS: tl.constexpr, LOOPS_OF_Y: tl.constexpr, BLOCK: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
-    """At each place the element that was the last one there, or 0."""
-    at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
-    mask = at < count
-    number = tl.load(latest + at, mask=mask, other=-1)
-    from_x = apart(tl.maximum(number, 0).to(INDEX), x_sizes, x_multipliers, x_shifts, x_steps, LOOPS)
-    value = tl.load(x + from_x, mask=mask & (number >= 0), other=0)
-    tl.store(y + apart(at, sizes, multipliers, shifts, y_steps, LOOPS_OF_Y), value, mask=mask)
+    """At each place the element that was the last one there, or 0; where there are `strays`, if something strays."""
+    blocks = tl.cdiv(count, BLOCK)
+    if strays is not None:
+        blocks = blocks * tl.load(strays)
+    for block in range(tl.program_id(0), blocks, tl.num_programs(0)):
+        at = (tl.zeros([1], INDEX) + block) * BLOCK + tl.arange(0, BLOCK)
+        mask = at < count
+        number = tl.load(latest + at, mask=mask, other=-1)
+        from_x = apart(tl.maximum(number, 0).to(INDEX), x_sizes, x_multipliers, x_shifts, x_steps, LOOPS)
+        value = tl.load(x + from_x, mask=mask & (number >= 0), other=0)
+        tl.store(y + apart(at, sizes, multipliers, shifts, y_steps, LOOPS_OF_Y), value, mask=mask)

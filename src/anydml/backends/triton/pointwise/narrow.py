@@ -1,4 +1,5 @@
-"""Operators of one operand that are no computation in double precision on a GPU: by functions of singles and of halves.
+"""Operators that are no computation in double precision on a GPU, nor one of 64 bits: of one operand by functions of
+singles and of halves, and quotients of integers by those of integers of up to 32 bits.
 
 A line has an operator's function, and the constants for which it is right.
 """
@@ -17,7 +18,9 @@ from ....operators.schema import OperatorDesc
 _LIBRARY = torch.library.Library("anydml", "FRAGMENT")
 _LIBRARY.define("narrow(Tensor x, str function, float[] constants) -> Tensor")
 _LIBRARY.impl("narrow", lambda x, function, constants: torch.empty_like(x), "Meta")
-"""A call for the tracer alone, which knows what it computes."""
+_LIBRARY.define("narrow_integer(Tensor a, Tensor b, str function) -> Tensor")
+_LIBRARY.impl("narrow_integer", lambda a, b, function: torch.empty_like(a), "Meta")
+"""Calls for the tracer alone, which knows what they compute."""
 
 _HALF, _SINGLE = torch.float16, torch.float32
 _Constants = tuple[float, ...] | None
@@ -76,11 +79,20 @@ _FUNCTIONS: dict[str, tuple[str, _ConstantsOf]] = {
 _PREFIXES = {_HALF: "half", _SINGLE: "single"}
 # The exponential of singles takes no longer than memory in double precision.
 _LEFT_OUT = {"single_exp"}
+_OF_INTEGERS = {
+    "ELEMENT_WISE_DIVIDE": "integer_quotient",
+    "ELEMENT_WISE_MODULUS_TRUNCATE": "integer_remainder",
+    "ELEMENT_WISE_MODULUS_FLOOR": "integer_floored_remainder",
+}
+_INTEGERS = (torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32)
 CALLED = {f"{prefix}_{name}" for prefix in _PREFIXES.values() for name, _ in _FUNCTIONS.values()} - _LEFT_OUT
+CALLED |= {*_OF_INTEGERS.values()}
 
 
 def call_of(name: str, desc: OperatorDesc, dtype: torch.dtype) -> Callable[[Sequence[Any], Sequence[Any]], None] | None:
     """A call for the tracer, of tensors of a type; None where no function is right."""
+    if dtype in _INTEGERS and name in _OF_INTEGERS:
+        return lambda read, written: written[0].copy_(torch.ops.anydml.narrow_integer(*read, _OF_INTEGERS[name]))
     if name not in _FUNCTIONS or getattr(desc, "ScaleBias", None) is not None:
         return None
     function = f"{_PREFIXES.get(dtype)}_{_FUNCTIONS[name][0]}"

@@ -18,7 +18,7 @@ from ...torch.lowering import pointwise as calls
 from ...torch.tensors import TYPES
 from ..generated import kernel_of
 from ..launch import WIDE, Launch, Planned, Tensors, too_many
-from . import circular_functions, functions, half_functions, single_functions
+from . import circular_functions, functions, half_functions, integer_functions, single_functions
 from .narrow import CALLED, call_of
 from .trace import NotTraced, Traced, composed, traced
 
@@ -29,7 +29,7 @@ _FUNCTIONS = {
     "half_quotient": functions.half_quotient,
     **{
         name: function
-        for module in (half_functions, single_functions, circular_functions)
+        for module in (half_functions, single_functions, circular_functions, integer_functions)
         for name, function in vars(module).items()
         if name in CALLED
     },
@@ -56,8 +56,10 @@ def plan(
         body = _traced(_Meaning(desc), tuple([layout and layout.type for layout in inputs]))
     except NotTraced as problem:
         return Declined(f"no expression for {problem}")
-    # Operands in another order, or broadcast, PyTorch reads element by element.
-    if body.calls < 2 and len({_walk(layout) for layout in (*read, *outputs)}) == 1:
+    # Operands in another order, or broadcast, PyTorch reads element by element; and bytes by fours.
+    are_bytes = all(layout.dtype.itemsize == 1 for layout in (*read, *outputs))
+    is_plain = not are_bytes or not body.lines
+    if body.calls < 2 and is_plain and len({_walk(layout) for layout in (*read, *outputs)}) == 1:
         return Declined("one call of PyTorch does it")
     if body.needs_libdevice and is_interpreted():
         return Declined("Triton's interpreter has no libdevice")

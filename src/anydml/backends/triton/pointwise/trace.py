@@ -157,6 +157,9 @@ class _Body:
         if name == "narrow":
             x, function, constants = given
             return f"{function}({', '.join([self._read(x, dtype), *map(repr, constants)])})"
+        if name == "narrow_integer":
+            a, b, function = given
+            return f"{function}({self._read(a, dtype)}, {self._read(b, dtype)})"
         types = [_dtype(each) for each in given if isinstance(each, Node)]
         if name in COMPARISONS:
             dtype = types[0]

@@ -22,8 +22,10 @@ from ..reduction.plan import FUNCTIONS, Accumulator, accumulator_of, reduction
 from ..tiles import folded_loops, index_type, inner_first, steps_of, tiles_of
 from . import general_kernels
 
-TILE, GRADIENTS_TILE = 256, 512
-"""Elements of a program; of one that has gradients."""
+TILE, GRADIENTS_TILE, STRIDES_TILE = 256, 512, 512
+"""Elements of a program; of one that has gradients; and strides of one that has averages'."""
+MOST_STRIDE, MOST_COVERS = 4, 9
+"""Of averages whose gradients are computed by strides, the elements of one, and windows over an element."""
 PLANES = 2048
 """Likewise where planes have one window each; and the elements of the largest of these that a program has at once."""
 UNROLLED = 25
@@ -197,6 +199,33 @@ def _forward(
     return Launch(general_kernels.pool_elements, tiles.programs, arguments, constants)
 
 
+def _by_strides(
+    desc: Any, gradient: Layout, y: Layout, windows: Sequence[Window], covers: tuple[int, ...]
+) -> Launch | None:
+    """Of averages in planes of which rows lie innermost; None of others."""
+    of_y = steps_of(y)
+    _, taps, strides, starts, ends, dilations = zip(*windows, strict=True)
+    is_fit = max(strides) <= MOST_STRIDE and prod(covers) <= MOST_COVERS and max(dilations) == 1
+    if not is_fit or of_y[3] != 1 or min(step for size, step in zip(y.sizes, of_y, strict=True) if size > 1) < 1:
+        return None
+    # From the stride that has the first element to the one that has the last.
+    numbers = [(each.size - 1 + each.start) // each.stride - each.start // each.stride + 1 for each in windows]
+    rows = prod(y.sizes[:2]) * numbers[0]
+    tiles = tiles_of(rows, numbers[1], STRIDES_TILE)
+    if isinstance(tiles, Declined):
+        return None
+    sizes = numbers[0], y.sizes[1]
+    constants = {
+        "WITH_PADDING": bool(getattr(desc, "IncludePadding", False)),
+        **{"COVERS": covers, "TAPS": taps, "STRIDES": strides, "STARTS": starts, "ENDS": ends},
+        **tiles.shape,
+        "INDEX": index_type((gradient, y), rows * numbers[1]),
+    }
+    loops = (sizes, *divisors(sizes), steps_of(gradient), of_y)
+    arguments = (rows, numbers[1], tiles.blocks, *y.sizes[2:], *gradient.sizes[2:], *map(tuple, loops))
+    return Launch(general_kernels.average_gradients, tiles.programs, arguments, constants)
+
+
 def _gradients(
     spec: OperatorSpec, desc: Any, layouts: Sequence[Layout], windows: Sequence[Window], device: torch.device
 ) -> Planned | Declined:
@@ -236,6 +265,10 @@ def _gradients(
     kind = TYPES[y.type]
     taps = " x ".join(str(window.taps) for window in windows)
     words = f"gradients of windows of {taps}, a thread for each element"
+    if has_shares and len(windows) == 2:
+        by_strides = _by_strides(desc, gradient, y, windows, covers[1:])
+        if by_strides is not None:
+            spread, words = by_strides, f"gradients of windows of {taps}, a thread for each stride"
     if not is_maximum:
         # A division takes longer than all else for a tap.
         numbers = torch.arange(taps_in_all + 1 if has_shares else 1, dtype=torch.float64)

@@ -211,6 +211,61 @@ def pool_gradients(
 
 
 @triton.jit
+def average_gradients(
+    gradient, shares, y, rows, columns, blocks, h, w, out_h, out_w, sizes, multipliers, shifts, gradient_steps, y_steps,
+    WITH_PADDING: tl.constexpr, COVERS: tl.constexpr, TAPS: tl.constexpr, STRIDES: tl.constexpr, STARTS: tl.constexpr,
+    ENDS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """What `pool_gradients` sums of averages in planes, by windows: rows and columns are numbers of strides, and have
+    the elements of one stride each way, which the same windows reach over. So each window's share is computed once for
+    all of them. Loops are rows, channels and batches; shares are as there."""
+    DOWN: tl.constexpr = STRIDES[0]
+    ACROSS: tl.constexpr = STRIDES[1]
+    program = tl.program_id(0)
+    number = (program // blocks).to(INDEX) * ROWS + tl.arange(0, ROWS)[:, None]
+    outer = quotient(number, sizes[0], multipliers[0], shifts[0])
+    i = number - outer * sizes[0] + STARTS[0] // DOWN
+    batch = quotient(outer, sizes[1], multipliers[1], shifts[1])
+    channel = outer - batch * sizes[1]
+    column = (program % blocks).to(INDEX) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    k = column + STARTS[1] // ACROSS
+    first = batch * gradient_steps[0] + channel * gradient_steps[1]
+    values = ()
+    for n in tl.static_range(COVERS[0] * COVERS[1]):
+        # The first of the windows first.
+        row, place = i - (COVERS[0] - 1 - n // COVERS[1]), k - (COVERS[1] - 1 - n % COVERS[1])
+        inside = (number < rows) & (row >= 0) & (row < out_h) & (place >= 0) & (place < out_w)
+        value = tl.load(gradient + first + row * gradient_steps[2] + place * gradient_steps[3], mask=inside, other=0)
+        taps = _counted(row * DOWN - STARTS[0], h, TAPS[0], ENDS[0], 1, WITH_PADDING)
+        taps = taps * _counted(place * ACROSS - STARTS[1], w, TAPS[1], ENDS[1], 1, WITH_PADDING)
+        values += (value.to(tl.float64) * tl.load(shares + taps),)
+    target = batch * y_steps[0] + channel * y_steps[1]
+    for r in tl.static_range(DOWN):
+        row = i * DOWN + (r - STARTS[0])
+        is_row = (number < rows) & (row >= 0) & (row < h)
+        sums = ()
+        for s in tl.static_range(ACROSS):
+            total = tl.zeros([ROWS, COLUMNS], tl.float64)
+            for n in tl.static_range(COVERS[0] * COVERS[1]):
+                behind, beside = COVERS[0] - 1 - n // COVERS[1], COVERS[1] - 1 - n % COVERS[1]
+                if (r + behind * DOWN < TAPS[0]) & (s + beside * ACROSS < TAPS[1]):
+                    total += values[n]
+            sums += (total.to(y.dtype.element_ty),)
+        if ACROSS == 2:
+            # Side by side, as they lie in memory.
+            both = tl.join(sums[0], sums[1]).reshape([ROWS, 2 * COLUMNS])
+            place = (program % blocks).to(INDEX) * (2 * COLUMNS) + tl.arange(0, 2 * COLUMNS)[None, :]
+            place = place + (STARTS[1] // 2 * 2 - STARTS[1])
+            is_there = is_row & (place >= 0) & (place < w)
+            tl.store(y + target + row * y_steps[2] + place * y_steps[3], both, mask=is_there)
+        else:
+            for s in tl.static_range(ACROSS):
+                place = k * ACROSS + (s - STARTS[1])
+                is_there = is_row & (place >= 0) & (place < w)
+                tl.store(y + target + row * y_steps[2] + place * y_steps[3], sums[s], mask=is_there)
+
+
+@triton.jit
 def plane_gradients(
     x, gradient, y, rows, columns, row_sizes, x_rows, gradient_rows, y_rows, sizes, x_steps, y_steps,
     KIND: tl.constexpr, LOOPS: tl.constexpr, PLANE_LOOPS: tl.constexpr,
