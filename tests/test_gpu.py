@@ -96,9 +96,11 @@ def test_all_kernels_compile() -> None:
     _, *kernels = done.stdout.split()
     assert kernels == [
         "apply_lines",
+        "average_gradients",
         "average_planes",
         "best_of_blocks",
         "choose_scale",
+        "clear_places",
         "compute_lines",
         "count_nonzero",
         "count_up",
@@ -150,6 +152,7 @@ def test_all_kernels_compile() -> None:
         "scan_short_rows",
         "scan_tiles",
         "select_of_lines",
+        "settle_lines",
         "sort_lines",
         "sum_lines",
         "take_elements",

@@ -164,5 +164,5 @@ def test_the_benchmark_tells_the_time_left(clock: Clock, monkeypatch: pytest.Mon
     file = io.StringIO()
     monkeypatch.setattr(command, "run", rows)
     monkeypatch.setattr(sys, "stderr", file)
-    command._measure(Result({}), [], None, None, True, None, None)  # type: ignore[arg-type]
+    command._measure(Result({}), [], None, None, True, None, None, (0, 1))  # type: ignore[arg-type]
     assert file.getvalue() == " 25% [2/4] JOIN, 30 s left\n"

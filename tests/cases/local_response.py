@@ -87,6 +87,9 @@ def _cases() -> list[Case]:
         x, g = np.full((1, 3, 1, 1), 0.25, dtype), np.array([1, np.inf, 1], dtype).reshape(1, 3, 1, 1)
         y = np.reshape([-np.inf, NAN, -np.inf], x.shape)
         cases.append(_case(f"{kind}-infinite", x, g, True, 3, y, Alpha=3 / 128))
+        # What the type does not hold is infinite.
+        g, y = np.array([1, np.finfo(dtype).max, 0], dtype).reshape(x.shape), np.reshape([2, np.inf, 0], x.shape)
+        cases.append(_case(f"{kind}-overflow", x, g, True, 3, y, Alpha=0, Bias=0.5))
     x = np.float32([[[[1, 2], [3, 4]], [[0, -1], [2, 5]]]])
     g = np.float32([[[[1, 0], [2, 1]], [[1, 1], [0, 3]]]])
     strides = ((0, 4, 1, 2), (9, 1, 2, 4), (80, 30, 4, 9))

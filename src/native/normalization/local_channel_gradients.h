@@ -38,8 +38,9 @@ void LocalChannelsPlan<T>::put_gradients(const Tile& tile, const Rows& x, const 
   const float* const squares = squares_of(tile, after + before, before + after, x, room.singles.squares);
   room_for_slopes(room.singles);
   const LittlePowers little = little_;  // which no store can change
-  const float most = for_window([&](auto window) ANYDML_INLINE_LAMBDA {
+  const bool is_little = for_window([&](auto window) ANYDML_INLINE_LAMBDA {
     Largest<float> largest;
+    Largest<float> largest_gradient;
     fill(tile, begin, end, gap, room.singles.terms, [&](int64_t row, float* terms) ANYDML_INLINE_LAMBDA {
       const WindowSums<float> sums = squares_at(squares, row);
       float* const slopes = slopes_at(room.singles, row);
@@ -47,20 +48,23 @@ void LocalChannelsPlan<T>::put_gradients(const Tile& tile, const Rows& x, const 
       const std::byte* const dy_row = dy.at(row);
       for_columns(tile.columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
         const Sixteen sum = sums.at(c, window);
+        const Sixteen gradients = load_sixteen<T>(dy_row + c * kItem);
         largest.add(sum);
+        largest_gradient.add(gradients * gradients);
         put_lanes(slopes + c, each_part([&](Singles around)
                                             ANYDML_INLINE_LAMBDA { return little.template slope<T>(around); },
                                         sum));
-        put_lanes(terms + c,
-                  each_part(
-                      [&](Singles of, Singles of_y, Singles around) ANYDML_INLINE_LAMBDA {
-                        const Singles term = of * little.root * of_y;
-                        return multiply_add(term, little.slope_of_less(around), term);
-                      },
-                      load_sixteen<T>(x_row + c * kItem), load_sixteen<T>(dy_row + c * kItem), sum));
+        put_lanes(terms + c, each_part(
+                                 [&](Singles of, Singles of_y, Singles around) ANYDML_INLINE_LAMBDA {
+                                   const Singles term = of * little.root * of_y;
+                                   return multiply_add(term, little.slope_of_less(around), term);
+                                 },
+                                 load_sixteen<T>(x_row + c * kItem), gradients, sum));
       });
     });
-    if (!(largest.of_all() <= little.most)) return largest.of_all();
+    // Of infinite gradients, and of some near that, differences of singles would be NaN.
+    if (!(largest.of_all() <= little.most && largest_gradient.of_all() <= kMostGradient * kMostGradient))
+      return false;
     for (int64_t r = 0; r < tile.rows; ++r) {
       const std::byte* const x_row = x.at(tile.row + r);
       const std::byte* const dy_row = dy.at(tile.row + r);
@@ -77,9 +81,9 @@ void LocalChannelsPlan<T>::put_gradients(const Tile& tile, const Rows& x, const 
                              lanes_at(slopes + c), sums.at(c, window)));
       });
     }
-    return largest.of_all();
+    return true;
   });
-  if (most <= little.most) return;
+  if (is_little) return;
   const double* const wide = squares_of(tile, after + before, before + after, x, room.doubles.squares);
   room_for_slopes(room.doubles);
   fill(tile, begin, end, gap, room.doubles.terms, [&](int64_t row, double* terms) ANYDML_INLINE_LAMBDA {

@@ -97,6 +97,7 @@ class LocalChannelsPlan final : public Plan {
   static constexpr int64_t kItem = sizeof(T);
   // How far elements are fetched ahead, in bytes: all streams together are more than a processor follows.
   static constexpr int64_t kAhead = 1024;
+  static constexpr float kMostGradient = 0x1p60F;  // that singles are enough for
   // Channels of a group, columns of a tile, and elements of a tile where channels lie last.
   static constexpr int64_t kChannels = 8;
   static constexpr int64_t kTileColumns = 256;
