@@ -70,7 +70,7 @@ def _documents() -> Iterator[tuple[str, str | bytes]]:
         yield f"inside/{path.name}", _linked(path.read_text(), "")
     for name, place in TOP.items():
         yield place, _linked((ROOT / name).read_text(), "docs/")
-    for pattern in ("images/*", "*.svg", "*.txt"):
+    for pattern in ("images/*", "*.svg", "*.txt", "*.json"):
         for path in sorted(DOCS.glob(pattern)):
             yield f"inside/{path.relative_to(DOCS).as_posix()}", path.read_bytes()
 

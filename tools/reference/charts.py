@@ -69,7 +69,7 @@ def chart(title: str, rows: Sequence[Row]) -> str:
     ratios += [end for row in rows for span in row.spans.values() for end in span]
     low, high = min(0.9, *ratios) / 1.05, max(1.5, *ratios) * 1.05
     height = _TOP + _LINE * len(cases) + _BOTTOM
-    left = min(310.0, 24 + max(map(_text_width, cases)))
+    left = min(_WIDTH / 2, 24 + max(map(_text_width, cases)))
 
     def x(ratio: float) -> float:
         return left + (_WIDTH - left - _RIGHT) * math.log(ratio / low) / math.log(high / low)
