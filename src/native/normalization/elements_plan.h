@@ -13,7 +13,7 @@
 #include "core/kernel_plan.h"
 #include "normalization/activation.h"
 #include "normalization/geometry.h"
-#include "normalization/grouped_plan.h"
+#include "normalization/operands.h"
 #include "normalization/runs.h"
 #include "normalization/tuning.h"
 #include "platform/isa.h"

@@ -92,7 +92,7 @@ inline constexpr int64_t kShortRun = 32;
 
 // Merges axes that are one in all tensors, and chooses that of runs: mostly the one along which the elements
 // of tensor `guide` lie closest.
-inline Geometry geometry_of(std::vector<Axis> axes, size_t guide, int64_t shortest = kShortRun) {
+ANYDML_COLD inline Geometry geometry_of(std::vector<Axis> axes, size_t guide, int64_t shortest = kShortRun) {
   std::erase_if(axes, [](const Axis& axis) { return axis.size == 1; });
   std::ranges::stable_sort(axes, [&](const Axis& a, const Axis& b) {
     return std::abs(a.steps[guide]) > std::abs(b.steps[guide]);
@@ -126,8 +126,9 @@ inline Geometry geometry_of(std::vector<Axis> axes, size_t guide, int64_t shorte
 }
 
 // The axes of an operator whose tensors, inputs first, have the sizes of the elements or 1.
-inline std::vector<Axis> axes_of(const std::vector<Layout>& inputs, const std::vector<Layout>& outputs,
-                                 const std::vector<bool>& summed) {
+ANYDML_COLD inline std::vector<Axis> axes_of(const std::vector<Layout>& inputs,
+                                             const std::vector<Layout>& outputs,
+                                             const std::vector<bool>& summed) {
   const std::vector<int64_t>& sizes = tensor(outputs, 0).sizes;
   require(inputs.size() + outputs.size() <= kMostTensors && sizes.size() <= Walk::kMostAxes, "too much");
   std::vector<Axis> axes(sizes.size());

@@ -22,16 +22,18 @@
 #include "normalization/elements_plan.h"
 #include "normalization/fixed_halves.h"
 #include "normalization/geometry.h"
-#include "normalization/grouped_plan.h"
+#include "normalization/gradients_plan.h"
 #include "normalization/hardmax_columns.h"
 #include "normalization/hardmax_lines.h"
 #include "normalization/lines.h"
 #include "normalization/long_columns.h"
 #include "normalization/long_lines.h"
+#include "normalization/operands.h"
 #include "normalization/runs.h"
 #include "normalization/softmax_columns.h"
 #include "normalization/softmax_lines.h"
 #include "normalization/statistics.h"
+#include "normalization/statistics_plan.h"
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
 #include "simd/bits_as.h"
@@ -118,14 +120,23 @@ template <class Op>
 std::unique_ptr<Plan> grouped(const Request& request, const Op& op, const std::vector<bool>& summed,
                               const std::string& name) {
   Geometry geometry = grouped_geometry(request, summed);
+  const Operands operands(request.inputs, request.outputs);
+  const RunActivation activation(request.attributes);
   if constexpr (std::is_same_v<Op, BatchGradients>) {
     if (auto columns = few_columns(request, summed)) geometry = std::move(*columns);
+    if (may_be_direct(geometry, operands, activation, request.inputs)) {
+      if (request.inputs[0].type == DataType::kFloat16) {
+        return std::make_unique<GradientsPlan<Half>>(op, std::move(geometry), operands, activation,
+                                                     name + in_words(geometry));
+      }
+      return std::make_unique<GradientsPlan<float>>(op, std::move(geometry), operands, activation,
+                                                    name + in_words(geometry));
+    }
   }
   std::string description = name + in_words(geometry);
   if (auto plan = lines_for(op, request, geometry, description)) return plan;
-  return std::make_unique<GroupedPlan<Op>>(op, std::move(geometry), Operands(request.inputs, request.outputs),
-                                           RunActivation(request.attributes), request.inputs,
-                                           std::move(description));
+  return std::make_unique<StatisticsPlan<Op>>(op, std::move(geometry), operands, activation,
+                                              std::move(description));
 }
 
 template <class Op>
