@@ -1,6 +1,6 @@
 // Rows that are sent by non-temporal stores, one line of the cache for each vector that a kernel reads of the
-// next row: memory would stand idle during the computation, and the computation would wait while memory
-// writes. A row's last bytes that do not fill a line are sent with the first ones of the row that follows.
+// next row (line_queue.h). A row's last bytes that do not fill a line are sent with the first ones of the row
+// that follows.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "platform/isa.h"
+#include "stores/line_queue.h"
 #include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
@@ -21,14 +22,14 @@ class RowStream {
   RowStream(const RowStream&) = delete;
   RowStream& operator=(const RowStream&) = delete;
   ~RowStream() {
-    send_all();
+    waiting_.send_all();
     store_rest();
     if (end_ != nullptr) stream_fence();
   }
 
   // Where to write the row that belongs to `to`.
   std::byte* begin(std::byte* to) {
-    if (apart_ == 0) send_all();
+    if (apart_ == 0) waiting_.send_all();
     if (to == end_) {
       const std::byte* const rest = room_ + filled_ / kLine * kLine;
       turn();
@@ -45,29 +46,17 @@ class RowStream {
   }
   // Queues its whole lines.
   void finish(int64_t size) {
-    send_all();
+    waiting_.send_all();
     filled_ += size;
     end_ += size;
     const int64_t whole = filled_ / kLine * kLine;
-    to_ = end_ - filled_ % kLine;
-    from_ = room_ + whole;
-    waiting_ = whole;
-    if (foreign_ == 0 || whole == 0) return;
-    std::memcpy(to_ - whole + foreign_, room_ + foreign_, static_cast<size_t>(kLine - foreign_));
-    waiting_ -= kLine;
+    if (whole > 0) waiting_.begin(room_ + foreign_, end_ - filled_ + foreign_, whole - foreign_);
   }
 
   // Sends one line, if any waits.
-  ANYDML_INLINE void send_line() {
-    if (waiting_ == 0) return;
-    stream_line(to_ - waiting_, from_ - waiting_);
-    waiting_ -= kLine;
-  }
+  ANYDML_INLINE void send_line() { waiting_.send_line(); }
 
  private:
-  void send_all() {
-    while (waiting_ > 0) send_line();
-  }
   void store_rest() {
     const int64_t size = filled_ % kLine;
     const int64_t first = filled_ < kLine ? foreign_ : 0;
@@ -86,9 +75,7 @@ class RowStream {
   std::byte* end_ = nullptr;  // of the rows that came
   int64_t filled_ = 0;        // bytes in the buffer, from the beginning of a line on
   int64_t foreign_ = 0;       // and of the first line those that are not the rows' own
-  int64_t waiting_ = 0;       // bytes, which end at from_ and to_
-  const std::byte* from_ = nullptr;
-  std::byte* to_ = nullptr;
+  LineQueue waiting_;
 };
 
 ANYDML_ISA_END
