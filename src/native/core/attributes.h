@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/cold.h"
+
 namespace anydml {
 
 struct Activation;
@@ -24,19 +26,19 @@ class Attributes {
   Attributes(std::vector<NamedAttribute> attributes);
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
-  int64_t integer(std::string_view name) const;
-  const std::vector<int64_t>& integers(std::string_view name) const;
-  double real(std::string_view name) const;
-  const std::vector<double>& reals(std::string_view name) const;
+  ANYDML_COLD int64_t integer(std::string_view name) const;
+  ANYDML_COLD const std::vector<int64_t>& integers(std::string_view name) const;
+  ANYDML_COLD double real(std::string_view name) const;
+  ANYDML_COLD const std::vector<double>& reals(std::string_view name) const;
   bool flag(std::string_view name) const { return integer(name) != 0; }
   // The operator that is fused behind this one; null where there is none.
-  const Activation* activation(std::string_view name) const;
+  ANYDML_COLD const Activation* activation(std::string_view name) const;
 
   // In header order.
   const std::vector<NamedAttribute>& all() const { return attributes_; }
 
  private:
-  const AttributeValues* find(std::string_view name) const;
+  ANYDML_COLD const AttributeValues* find(std::string_view name) const;
   template <class T>
   const std::vector<T>& values(std::string_view name) const;
   template <class T>

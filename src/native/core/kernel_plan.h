@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/attributes.h"
+#include "core/cold.h"
 
 namespace anydml {
 
@@ -69,7 +70,7 @@ class Plan {
   const std::string& description() const { return description_; }
 
  protected:
-  explicit Plan(std::string description) : description_(std::move(description)) {}
+  ANYDML_COLD explicit Plan(std::string description) : description_(std::move(description)) {}
 
  private:
   std::string description_;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/cold.h"
 #include "core/kernel_plan.h"
 
 namespace anydml {
@@ -20,7 +21,7 @@ inline bool is_float(DataType type) {
 }
 
 // As in the header, in lower case: "float32".
-std::string_view name_of(DataType type);
+ANYDML_COLD std::string_view name_of(DataType type);
 
 // Guards memory, not the user: the Python side has validated every request and words its errors better.
 inline void require(bool holds, const char* what) {
@@ -28,7 +29,7 @@ inline void require(bool holds, const char* what) {
 }
 
 // The tensor at that place, which must be present.
-const Layout& tensor(const std::vector<Layout>& layouts, size_t index);
+ANYDML_COLD const Layout& tensor(const std::vector<Layout>& layouts, size_t index);
 
 // One dimension that two tensors share: its size, and its stride in bytes in each.
 struct Loop {
@@ -37,17 +38,17 @@ struct Loop {
   int64_t out;
 };
 
-std::vector<Loop> loops_over(const Layout& in, const Layout& out);
+ANYDML_COLD std::vector<Loop> loops_over(const Layout& in, const Layout& out);
 
 // Removes that loop and returns it.
-Loop take(std::vector<Loop>& loops, int64_t index);
+ANYDML_COLD Loop take(std::vector<Loop>& loops, int64_t index);
 
 // The fewest loops that visit the same pairs of elements, the output's smallest stride innermost. The order
 // of the visits changes.
-std::vector<Loop> fold(std::vector<Loop> loops);
+ANYDML_COLD std::vector<Loop> fold(std::vector<Loop> loops);
 
 // The innermost of folded loops, removed; a loop of one step if there is none.
-Loop take_innermost(std::vector<Loop>& loops);
+ANYDML_COLD Loop take_innermost(std::vector<Loop>& loops);
 
 // Calls body(in, out) for every step of the nest.
 template <class Body>
