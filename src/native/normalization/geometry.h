@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/cold.h"
 #include "core/layout.h"
 #include "normalization/runs.h"
 #include "platform/isa.h"
