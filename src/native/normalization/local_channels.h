@@ -88,20 +88,21 @@ class LocalChannelsPlan final : public Plan {
         room.out = static_cast<std::byte*>(outputs[0]) + walk.offset(out_);
         put_block(i % per_around_, room);
       }
-      for (auto& writer : room.writers) writer.reset();
+      room.results.send(room.results.pieces);
+      for (auto& writer : room.results.writers) writer.reset();
       if (is_large_) stream_fence();
     });
   }
 
  private:
   static constexpr int64_t kItem = sizeof(T);
-  // How far elements are fetched ahead, in bytes: all streams together are more than a processor follows.
-  static constexpr int64_t kAhead = 1024;
-  static constexpr float kMostGradient = 0x1p60F;  // that singles are enough for
-  // Channels of a group, columns of a tile, and elements of a tile where channels lie last.
-  static constexpr int64_t kChannels = 8;
+  // How far elements are fetched ahead, in bytes, where channels lie last.
+  static constexpr int64_t kAhead = 4096;
+  // Channels of a group, columns of a tile, and elements of a tile and of a strip where channels lie last.
+  static constexpr int64_t kChannels = 16;
   static constexpr int64_t kTileColumns = 256;
   static constexpr int64_t kLineTile = 1 << 11;
+  static constexpr int64_t kLineStrip = 1 << 9;
   // The most columns of a block, and blocks for threads.
   static constexpr int64_t kMostColumns = 1 << 12;
   static constexpr int64_t kColumnBlocks = 16;
@@ -111,7 +112,6 @@ class LocalChannelsPlan final : public Plan {
     int64_t rows;
     int64_t column;
     int64_t columns;
-    int64_t pitch;  // of its buffers
   };
 
   // Packed elements of some rows of a tensor, in memory of their own where they lie apart there.
@@ -124,20 +124,45 @@ class LocalChannelsPlan final : public Plan {
 
   template <class Number>
   struct Buffers {
-    std::vector<Number> squares;
+    std::vector<Number> numbers;
+    std::vector<Number> sums;  // and what is made of them
     std::vector<Number> terms;
-    std::vector<Number> slopes;
+  };
+
+  // Results of a tile that go past the caches, by and by, while the next one is computed: so many at once
+  // would be waited for.
+  struct Results {
+    std::array<std::vector<std::byte>, 2> of_tiles;
+    size_t turn = 0;
+    const std::byte* from = nullptr;
+    std::byte* to = nullptr;
+    int64_t size = 0;  // of each piece
+    int64_t step = 0;  // from each to the next, where it goes
+    int64_t pieces = 0;
+    int64_t sent = 0;
+    std::array<std::optional<LineWriter>, kChannels> writers;
+    std::array<std::byte*, kChannels> next{};  // where they go on
+
+    // Until so many are sent.
+    void send(int64_t until) {
+      for (; sent < until; ++sent) {
+        std::byte* const at = to + sent * step;
+        const auto slot = static_cast<size_t>(step == size ? 0 : sent);
+        if (at != next[slot]) writers[slot].emplace(at);
+        writers[slot]->append(from + sent * size, size);
+        next[slot] = at + size;
+      }
+    }
   };
 
   struct Room {
     std::array<const std::byte*, 2> in{};
     std::byte* out = nullptr;
     std::array<std::vector<std::byte>, 2> apart;
-    std::vector<std::byte> results;
+    Results results;
     Buffers<float> singles;
     Buffers<double> doubles;
-    std::array<std::optional<LineWriter>, kChannels> writers;
-    std::array<std::byte*, kChannels> next{};  // where they go on
+    int64_t ahead = kAhead;
   };
 
   static int64_t parts_of(int64_t size, int64_t most) { return (size + most - 1) / most; }
@@ -145,41 +170,50 @@ class LocalChannelsPlan final : public Plan {
   void put_block(int64_t block, Room& room) const {
     if (is_along_) {
       const int64_t first = block * at_once_;
-      return put_tile(tile_of(first, std::min(at_once_, rows_.size - first), 0, columns_.size), room);
+      return put_tile({first, std::min(at_once_, rows_.size - first), 0, columns_.size}, room);
     }
     const int64_t begin = share_begin(block, per_around_, columns_.size);
     const int64_t columns = share_begin(block + 1, per_around_, columns_.size) - begin;
     const int64_t tiles = parts_of(columns, kTileColumns);
     for (int64_t row = 0; row < rows_.size; row += kChannels) {
+      const int64_t rows = std::min(kChannels, rows_.size - row);
       for (int64_t i = 0; i < tiles; ++i) {
         const int64_t first = share_begin(i, tiles, columns);
-        put_tile(tile_of(row, std::min(kChannels, rows_.size - row), begin + first,
-                         share_begin(i + 1, tiles, columns) - first),
-                 room);
+        const int64_t end = share_begin(i + 1, tiles, columns);
+        // The next tile.
+        room.ahead = i + 1 < tiles ? (end - first) * kItem : rows * rows_.steps[0] - first * kItem;
+        put_tile({row, rows, begin + first, end - first}, room);
       }
     }
   }
-  Tile tile_of(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
-    const int64_t whole = (columns + kLanes - 1) / kLanes * kLanes;
-    return {row, rows, column, columns, is_along_ ? columns + std::max(before_, after_) : whole};
-  }
 
+  // By strips: some rows where windows go along rows, or sixteen columns.
   void put_tile(const Tile& tile, Room& room) const {
-    const Rows x = rows_of(0, tile, halo(), room);
+    Results& results = room.results;
     const bool goes_there = !is_large_ && is_packed_ && tile.columns >= kLanes;
     std::byte* const there = room.out + tile.row * rows_.steps[out_] + tile.column * columns_.steps[out_];
     std::byte* to = there;
     int64_t step = rows_.steps[out_];
     if (!goes_there) {
       step = tile.columns * kItem;
-      room.results.resize(static_cast<size_t>(tile.rows * step + kLanes * kItem));
-      to = room.results.data();
+      std::vector<std::byte>& own = results.of_tiles[results.turn];
+      own.resize(static_cast<size_t>(tile.rows * step + kLanes * kItem));
+      to = own.data();
     }
-    if (is_gradient_) {
-      const Rows dy = rows_of(1, tile, is_along_ ? 0 : std::max(before_, after_), room);
-      put_gradients(tile, x, dy, to, step, room);
-    } else {
-      put_responses(tile, x, to, step, room);
+    const int64_t at_once = is_along_ ? std::max(kLineStrip / tile.columns, int64_t{1}) : kLanes;
+    const int64_t all = is_along_ ? tile.rows : tile.columns;
+    const int64_t strips = parts_of(all, at_once);
+    for (int64_t i = 0; i < strips; ++i) {
+      const int64_t first = i * at_once;
+      if (is_along_) {
+        const int64_t rows = std::min(at_once, all - first);
+        put_strip({tile.row + first, rows, tile.column, tile.columns}, to + first * step, step, room);
+      } else {
+        const int64_t column = std::max(std::min(first, all - kLanes), int64_t{0});
+        put_strip({tile.row, tile.rows, tile.column + column, std::min(kLanes, all)}, to + column * kItem,
+                  step, room);
+      }
+      results.send((i + 1) * results.pieces / strips);
     }
     if (goes_there) return;
     if (!is_large_) {
@@ -190,15 +224,21 @@ class LocalChannelsPlan final : public Plan {
       }
       return;
     }
-    // Rows side by side are one.
-    const int64_t rows = rows_.steps[out_] == step ? 1 : tile.rows;
-    for (int64_t r = 0; r < rows; ++r) {
-      const auto slot = static_cast<size_t>(r % kChannels);
-      std::byte* const at = there + r * rows_.steps[out_];
-      const int64_t size = step * tile.rows / rows;
-      if (at != room.next[slot]) room.writers[slot].emplace(at);
-      room.writers[slot]->append(to + r * step, size);
-      room.next[slot] = at + size;
+    results.from = to;
+    results.to = there;
+    results.size = step;
+    results.step = rows_.steps[out_];
+    results.pieces = tile.rows;
+    results.sent = 0;
+    results.turn ^= 1;
+  }
+  void put_strip(const Tile& tile, std::byte* to, int64_t step, Room& room) const {
+    const Rows x = rows_of(0, tile, halo(), room);
+    if (is_gradient_) {
+      const Rows dy = rows_of(1, tile, is_along_ ? 0 : std::max(before_, after_), room);
+      for_direction([&](auto is_along) { put_gradients<is_along>(tile, x, dy, to, step, room); });
+    } else {
+      for_direction([&](auto is_along) { put_responses<is_along>(tile, x, to, step, room); });
     }
   }
 
@@ -210,6 +250,12 @@ class LocalChannelsPlan final : public Plan {
     const int64_t apart = columns_.steps[tensor];
     const std::byte* const from = room.in[tensor] + tile.column * apart;
     if (apart == kItem && tile.columns >= kLanes) return {from, 0, step};
+    return copied_rows(tensor, tile, around, room);
+  }
+  Rows copied_rows(size_t tensor, const Tile& tile, int64_t around, Room& room) const {
+    const int64_t step = rows_.steps[tensor];
+    const int64_t apart = columns_.steps[tensor];
+    const std::byte* const from = room.in[tensor] + tile.column * apart;
     const int64_t begin = std::max(tile.row - around, int64_t{0});
     const int64_t end = std::min(tile.row + tile.rows + around, rows_.size);
     const int64_t pitch =
@@ -224,45 +270,98 @@ class LocalChannelsPlan final : public Plan {
     return {to.data(), begin, pitch};
   }
 
-  // Calls body(c) for sixteen columns at a time, of which the last begin before those before them end.
-  template <class Body>
+  // Calls body(c) for sixteen columns at a time, of which the last begin before those before them end; where
+  // windows go across rows a strip has no more.
+  template <bool kAlong, class Body>
   ANYDML_INLINE static void for_columns(int64_t columns, const Body& body) {
-    const int64_t last = std::max(columns - kLanes, int64_t{0});
-    for (int64_t c = 0; c < columns; c += kLanes) body(std::min(c, last));
+    if constexpr (kAlong) {
+      const int64_t last = std::max(columns - kLanes, int64_t{0});
+      for (int64_t c = 0; c < columns; c += kLanes) body(std::min(c, last));
+    } else {
+      body(int64_t{0});
+    }
+  }
+
+  // Numbers of a strip's buffers from a row to the next, and from one number of a window to the next.
+  template <bool kAlong>
+  int64_t pitch() const {
+    return kAlong ? columns_.size + std::max(before_, after_) : kLanes;
+  }
+  template <bool kAlong>
+  static constexpr int64_t stride() {
+    return kAlong ? 1 : kLanes;
   }
 
   // Buffers of rows from `begin` on, zeros where the tensor has none, of which put(row, to) writes columns;
   // where windows go along rows, with `gap` zeros before all and as many as these need behind each.
-  template <class Number, class Put>
-  ANYDML_INLINE void fill(const Tile& tile, int64_t begin, int64_t end, int64_t gap,
-                          std::vector<Number>& numbers, const Put& put) const {
-    numbers.resize(static_cast<size_t>(gap + (end - begin) * tile.pitch + 2 * kLanes));
-    std::fill_n(numbers.data(), gap, Number{0});
-    Number* to = numbers.data() + gap;
-    for (int64_t r = begin; r < end; ++r, to += tile.pitch) {
-      if (r < 0 || r >= rows_.size) {
-        std::fill_n(to, tile.pitch, Number{0});
-        continue;
+  template <bool kAlong, class Number, class Put>
+  ANYDML_INLINE const Number* fill(const Tile& tile, int64_t begin, int64_t end, int64_t gap,
+                                   std::vector<Number>& numbers, const Put& put) const {
+    const int64_t pitch = this->pitch<kAlong>();
+    Number* const first = sized(numbers, gap + (end - begin) * pitch + 2 * kLanes);
+    Number* to = first;
+    if constexpr (kAlong) {
+      const int64_t columns = tile.columns;
+      std::fill_n(to, gap, Number{0});
+      to += gap;
+      for (int64_t r = begin; r < end; ++r, to += pitch) {
+        put(r, to);
+        std::fill_n(to + columns, kLanes, Number{0});
       }
-      put(r, to);
-      if (is_along_) std::fill_n(to + tile.columns, kLanes, Number{0});
+      // Lanes behind the last column count, too.
+      std::fill_n(to - pitch + columns, 2 * kLanes, Number{0});
+    } else {
+      int64_t r = begin;
+      for (; r < 0; ++r, to += kLanes) std::fill_n(to, kLanes, Number{0});
+      for (const int64_t last = std::min(end, rows_.size); r < last; ++r, to += kLanes) put(r, to);
+      for (; r < end; ++r, to += kLanes) std::fill_n(to, kLanes, Number{0});
     }
-    // Lanes behind the last column count, too.
-    if (is_along_) std::fill_n(to - tile.pitch + tile.columns, 2 * kLanes, Number{0});
+    return first;
+  }
+  template <bool kAlong, class Number>
+  ANYDML_INLINE const Number* numbers_of(const Tile& tile, int64_t before, int64_t after, const Rows& x,
+                                         int64_t ahead, std::vector<Number>& numbers) const {
+    return fill<kAlong>(tile, tile.row - before, tile.row + tile.rows + after, kAlong ? before_ : 0, numbers,
+                        [&, x, ahead, columns = tile.columns](int64_t row, Number* to) ANYDML_INLINE_LAMBDA {
+                          const std::byte* const from = x.at(row);
+                          for_columns<kAlong>(columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
+                            prefetch_line(from + c * kItem + ahead);
+                            put_lanes(to + c, numbers_at<Number>(from, c));
+                          });
+                        });
+  }
+
+  // Zeros around rows whose columns are written.
+  void clear_around(const Tile& tile, int64_t begin, int64_t end, int64_t gap, double* numbers) const {
+    const int64_t pitch = is_along_ ? this->pitch<true>() : kLanes;
+    std::fill_n(numbers, gap, 0.0);
+    double* to = numbers + gap;
+    for (int64_t r = begin; r < end; ++r, to += pitch) {
+      const int64_t columns = r < 0 || r >= rows_.size ? 0 : is_along_ ? tile.columns : pitch;
+      std::fill_n(to + columns, pitch - columns, 0.0);
+    }
+    std::fill_n(to, is_along_ ? kLanes : 0, 0.0);
   }
   template <class Number>
-  Number* squares_of(const Tile& tile, int64_t before, int64_t after, const Rows& x,
-                     std::vector<Number>& squares) const {
-    fill(tile, tile.row - before, tile.row + tile.rows + after, is_along_ ? before_ : 0, squares,
-         [&](int64_t row, Number* to) ANYDML_INLINE_LAMBDA {
-           const std::byte* const from = x.at(row);
-           for_columns(tile.columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
-             prefetch_line(from + c * kItem + kAhead);
-             const auto of = numbers_at<Number>(from, c);
-             put_lanes(to + c, of * of);
-           });
-         });
-    return squares.data();
+  ANYDML_INLINE static Number* sized(std::vector<Number>& numbers, int64_t count) {
+    const auto size = static_cast<size_t>(count + kLanes);
+    if (numbers.size() < size) numbers.resize(size);
+    // Vectors of sixteen would lie across lines.
+    return reinterpret_cast<Number*>(reinterpret_cast<uintptr_t>(numbers.data() + kLanes - 1) &
+                                     ~uintptr_t{kLine - 1});
+  }
+  template <class Number>
+  ANYDML_INLINE const Number* numbers_of(const Tile& tile, int64_t before, int64_t after, const Rows& x,
+                                         Room& room, std::vector<Number>& numbers) const {
+    const int64_t ahead = room.ahead;
+    return fill(tile, tile.row - before, tile.row + tile.rows + after, is_along_ ? before_ : 0, numbers,
+                [&](int64_t row, Number* to) ANYDML_INLINE_LAMBDA {
+                  const std::byte* const from = x.at(row);
+                  for_columns(tile.columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
+                    prefetch_line(from + c * kItem + ahead);
+                    put_lanes(to + c, numbers_at<Number>(from, c));
+                  });
+                });
   }
 
   template <class Number>
@@ -273,10 +372,27 @@ class LocalChannelsPlan final : public Plan {
       return load_sixteen<T>(row + column * kItem);
     }
   }
+  // Sums of windows of squares in single precision, each of which is added without being rounded.
+  template <class Count>
+  ANYDML_INLINE static Sixteen squares_around(const float* at, int64_t stride, Count window) {
+    const Sixteen first = lanes_at(at);
+    Sixteen sum = first * first;
+    const auto add = [&](int64_t k) ANYDML_INLINE_LAMBDA {
+      sum = each_part([](Singles x, Singles of) ANYDML_INLINE_LAMBDA { return multiply_add(x, x, of); },
+                      lanes_at(at + k * stride), sum);
+    };
+    if constexpr (std::is_same_v<Count, int64_t>) {
+      for (int64_t k = 1; k < window; ++k) add(k);
+    } else {
+      ANYDML_UNROLL(8)
+      for (int64_t k = 1; k < Count::value; ++k) add(k);
+    }
+    return sum;
+  }
   // Sums of windows that begin at a row of a buffer.
   template <class Number>
-  WindowSums<Number> sums_at(const Tile& tile, const Number* row) const {
-    return {row, is_along_ ? 1 : tile.pitch, window_, false};
+  WindowSums<Number> sums_at(const Number* row, bool are_squared = false) const {
+    return {row, is_along_ ? 1 : kLanes, window_, are_squared};
   }
   // Calls body(window) with the window's size as a constant where it is the usual one.
   template <class Body>
@@ -284,7 +400,20 @@ class LocalChannelsPlan final : public Plan {
     return window_ == 5 ? body(std::integral_constant<int, 5>{}) : body(window_);
   }
 
+  // Calls body(is_along) with a constant.
+  template <class Body>
+  ANYDML_INLINE auto for_direction(const Body& body) const {
+    return is_along_ ? body(std::true_type{}) : body(std::false_type{});
+  }
+
+  // The results of a strip, in single precision unless they are not within it.
+  template <bool kAlong>
+  bool put_little_responses(const Tile& tile, Rows x, std::byte* to, int64_t step, Room& room) const;
+  template <bool kAlong>
   void put_responses(const Tile& tile, const Rows& x, std::byte* to, int64_t step, Room& room) const;
+  template <bool kAlong>
+  bool put_little_gradients(const Tile& tile, Rows x, Rows dy, std::byte* to, int64_t step, Room& room) const;
+  template <bool kAlong>
   void put_gradients(const Tile& tile, const Rows& x, const Rows& dy, std::byte* to, int64_t step,
                      Room& room) const;
 
@@ -294,14 +423,24 @@ class LocalChannelsPlan final : public Plan {
   ANYDML_INLINE static void put_numbers(std::byte* row, int64_t column, const Wide& x) {
     store_wide_lanes<T>(row + column * kItem, x);
   }
-  // Calls body(row, count, column) for runs of a tile's rows, element i of which is in column(i).
-  template <class Body>
-  ANYDML_INLINE static void for_runs(const Tile& tile, const Body& body) {
-    const int64_t last = std::max(tile.columns - kLanes, int64_t{0});
-    for (int64_t r = 0; r < tile.rows; ++r) {
-      for (int64_t begin = 0; begin < tile.columns; begin += kRun) {
-        body(r, std::min(kRun, tile.columns - begin),
-             [=](int64_t i) ANYDML_INLINE_LAMBDA { return std::min(begin + i, last); });
+  // Where sixteen elements are: the row of a strip, the column of that, and the number in a buffer.
+  struct Place {
+    int64_t row;
+    int64_t column;
+    int64_t number;
+  };
+  // Calls body(count, place) for runs of a strip's rows, element i of which is at place(i).
+  template <bool kAlong, class Body>
+  ANYDML_INLINE void for_runs(int64_t rows, int64_t columns, const Body& body) const {
+    const int64_t pitch = this->pitch<kAlong>();
+    const int64_t count = kAlong ? columns : rows * kLanes;
+    const int64_t last = std::max(columns - kLanes, int64_t{0});
+    for (int64_t r = 0; r < (kAlong ? rows : 1); ++r) {
+      for (int64_t begin = 0; begin < count; begin += kRun) {
+        body(std::min(kRun, count - begin), [=](int64_t i) ANYDML_INLINE_LAMBDA {
+          const int64_t column = std::min(begin + i, last);
+          return kAlong ? Place{r, column, r * pitch + column} : Place{(begin + i) / kLanes, 0, begin + i};
+        });
       }
     }
   }

@@ -13,6 +13,7 @@
 #include "normalization/wide.h"
 #include "normalization/window_sums.h"
 #include "platform/isa.h"
+#include "pointwise/singles.h"
 
 ANYDML_ISA_BEGIN
 
@@ -34,6 +35,12 @@ inline bool are_singles_enough(const LocalResponse& shape) {
          shape.factor <= 0x1p30;
 }
 
+ANYDML_INLINE bool are_between(const Sixteen& x, float above, float below) {
+  bool are = true;
+  for (int64_t p = 0; p < kSingleParts; ++p) are = are && all_between(x.parts[p], above, below);
+  return are;
+}
+
 // The largest lane of sixteen singles or doubles at a time, NaN left out: beside one all others count.
 template <class Number>
 class Largest {
@@ -50,6 +57,10 @@ class Largest {
     alignas(64) Number lanes[kLanes];
     put_lanes(lanes, lanes_);
     return *std::max_element(lanes, lanes + kLanes);
+  }
+  // Of singles: false, too, where a lane had nothing but NaN.
+  ANYDML_INLINE bool is_below(float most) const {
+    return are_between(lanes_, -std::numeric_limits<float>::infinity(), most);
   }
 
  private:
