@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -30,8 +29,8 @@
 #include "platform/isa.h"
 #include "platform/parallel.h"
 #include "simd/half.h"
-#include "stores/line_writer.h"
 #include "stores/nontemporal.h"
+#include "stores/row_writers.h"
 
 ANYDML_ISA_BEGIN
 
@@ -88,8 +87,7 @@ class LocalChannelsPlan final : public Plan {
         room.out = static_cast<std::byte*>(outputs[0]) + walk.offset(out_);
         put_block(i % per_around_, room);
       }
-      room.results.send(room.results.pieces);
-      for (auto& writer : room.results.writers) writer.reset();
+      room.results.end();
       if (is_large_) stream_fence();
     });
   }
@@ -129,29 +127,43 @@ class LocalChannelsPlan final : public Plan {
     std::vector<Number> terms;
   };
 
-  // Results of a tile that go past the caches, by and by, while the next one is computed: so many at once
-  // would be waited for.
+  // Results of a tile that go past the caches, piece by piece while the next one is computed: all at once
+  // would be waited for. The pieces are those of rows, or of a single one.
   struct Results {
     std::array<std::vector<std::byte>, 2> of_tiles;
     size_t turn = 0;
+    RowWriters writers{nullptr};
+    int64_t rows = 0;
+    std::byte* next = nullptr;  // where the rows end
     const std::byte* from = nullptr;
-    std::byte* to = nullptr;
-    int64_t size = 0;  // of each piece
-    int64_t step = 0;  // from each to the next, where it goes
-    int64_t pieces = 0;
+    int64_t bytes = 0;
+    int64_t size = 1;  // of a piece
     int64_t sent = 0;
-    std::array<std::optional<LineWriter>, kChannels> writers;
-    std::array<std::byte*, kChannels> next{};  // where they go on
 
-    // Until so many are sent.
+    // Begins rows of `length` bytes, which lie `step` bytes apart.
+    void begin(int64_t count, std::byte* to, int64_t length, int64_t step) {
+      end();
+      const bool is_one = count == 1 || length == step;
+      if (!is_one || to != next) writers.begin_apart(is_one ? 1 : count, to, step);
+      if (is_one) writers.begin(count, to, length);
+      rows = count;
+      next = is_one ? to + count * length : nullptr;
+    }
+    void end() {
+      send(bytes);
+      if (next != nullptr) writers.end(rows);
+    }
+    void add(const std::byte* tile, int64_t all, int64_t piece) {
+      from = tile;
+      bytes = all;
+      size = piece;
+      sent = 0;
+      turn ^= 1;
+    }
+    // Until so many bytes are sent.
     void send(int64_t until) {
-      for (; sent < until; ++sent) {
-        std::byte* const at = to + sent * step;
-        const auto slot = static_cast<size_t>(step == size ? 0 : sent);
-        if (at != next[slot]) writers[slot].emplace(at);
-        writers[slot]->append(from + sent * size, size);
-        next[slot] = at + size;
-      }
+      for (; sent < until; sent += size)
+        writers.append(rows == 1 ? 0 : sent / size, from + sent, std::min(size, bytes - sent), nullptr);
     }
   };
 
@@ -177,6 +189,9 @@ class LocalChannelsPlan final : public Plan {
     const int64_t tiles = parts_of(columns, kTileColumns);
     for (int64_t row = 0; row < rows_.size; row += kChannels) {
       const int64_t rows = std::min(kChannels, rows_.size - row);
+      if (is_large_)
+        room.results.begin(rows, room.out + row * rows_.steps[out_] + begin * kItem, columns * kItem,
+                           rows_.steps[out_]);
       for (int64_t i = 0; i < tiles; ++i) {
         const int64_t first = share_begin(i, tiles, columns);
         const int64_t end = share_begin(i + 1, tiles, columns);
@@ -213,7 +228,7 @@ class LocalChannelsPlan final : public Plan {
         put_strip({tile.row, tile.rows, tile.column + column, std::min(kLanes, all)}, to + column * kItem,
                   step, room);
       }
-      results.send((i + 1) * results.pieces / strips);
+      results.send((i + 1) * results.bytes / strips);
     }
     if (goes_there) return;
     if (!is_large_) {
@@ -224,13 +239,17 @@ class LocalChannelsPlan final : public Plan {
       }
       return;
     }
-    results.from = to;
-    results.to = there;
-    results.size = step;
-    results.step = rows_.steps[out_];
-    results.pieces = tile.rows;
-    results.sent = 0;
-    results.turn ^= 1;
+    if (!is_along_) return results.add(to, tile.rows * step, step);
+    // Rows side by side are one.
+    const int64_t rows = rows_.steps[out_] == step ? 1 : tile.rows;
+    const int64_t size = tile.rows / rows * step;
+    for (int64_t r = 0; r < rows; ++r) {
+      if (there + r * rows_.steps[out_] != results.next)
+        results.begin(1, there + r * rows_.steps[out_], 0, 0);
+      results.end();
+      results.add(to + r * size, size, at_once * step);
+      results.next += size;
+    }
   }
   void put_strip(const Tile& tile, std::byte* to, int64_t step, Room& room) const {
     const Rows x = rows_of(0, tile, halo(), room);
@@ -350,20 +369,6 @@ class LocalChannelsPlan final : public Plan {
     return reinterpret_cast<Number*>(reinterpret_cast<uintptr_t>(numbers.data() + kLanes - 1) &
                                      ~uintptr_t{kLine - 1});
   }
-  template <class Number>
-  ANYDML_INLINE const Number* numbers_of(const Tile& tile, int64_t before, int64_t after, const Rows& x,
-                                         Room& room, std::vector<Number>& numbers) const {
-    const int64_t ahead = room.ahead;
-    return fill(tile, tile.row - before, tile.row + tile.rows + after, is_along_ ? before_ : 0, numbers,
-                [&](int64_t row, Number* to) ANYDML_INLINE_LAMBDA {
-                  const std::byte* const from = x.at(row);
-                  for_columns(tile.columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
-                    prefetch_line(from + c * kItem + ahead);
-                    put_lanes(to + c, numbers_at<Number>(from, c));
-                  });
-                });
-  }
-
   template <class Number>
   ANYDML_INLINE static Lanes16<Number> numbers_at(const std::byte* row, int64_t column) {
     if constexpr (std::is_same_v<Number, double>) {
