@@ -20,8 +20,8 @@ ANYDML_ISA_BEGIN
 //   terms = dy * x * (1 + q), dx = (dy + (dy * p - twice * x * sum of terms)) / Bias^Beta
 template <class T>
 template <bool kAlong>
-bool LocalChannelsPlan<T>::put_little_gradients(const Tile& tile, Rows x, Rows dy, std::byte* to,
-                                                int64_t step, Room& room) const {
+bool LocalChannelsPlan<T>::put_little_gradients(const Tile& tile, const Rows& x, const Rows& dy,
+                                                std::byte* to, int64_t step, Room& room) const {
   const int64_t before = kAlong ? 0 : before_;
   const int64_t after = kAlong ? 0 : after_;
   const int64_t begin = tile.row - after;
@@ -30,13 +30,15 @@ bool LocalChannelsPlan<T>::put_little_gradients(const Tile& tile, Rows x, Rows d
   const int64_t rows = tile.rows;
   const int64_t columns = tile.columns;
   const int64_t ahead = room.ahead;
+  const std::byte* const first = dy.at(0);
+  const int64_t dy_step = dy.step;
   // From the first number of a window of squares to its own, and from the first row of terms to the tile's.
   const int64_t own = before_ * stride<kAlong>();
   const int64_t in = after * kLanes;
   const float* const numbers =
       numbers_of<kAlong>(tile, after + before, before + after, x, ahead, room.singles.numbers);
   float* const around = sized(room.singles.sums, (end - begin) * pitch + kLanes);
-  const LittlePowersOf<T> little(little_);
+  const LittlePowersOf<T> little = room.little;
   return for_window([&](auto window) ANYDML_INLINE_LAMBDA {
     Largest<float> largest;
     for (int64_t i = 0; i < (end - begin) * pitch; i += pitch) {
@@ -51,9 +53,9 @@ bool LocalChannelsPlan<T>::put_little_gradients(const Tile& tile, Rows x, Rows d
         tile, begin, end, kAlong ? after_ : 0, room.singles.terms,
         [&](int64_t row, float* to_terms) ANYDML_INLINE_LAMBDA {
           const int64_t i = (row - begin) * pitch;
-          const std::byte* const from = dy.at(row);
+          const std::byte* const from = first + row * dy_step;
           for_columns<kAlong>(columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
-            prefetch_line(from + c * kItem + ahead);
+            fetch<kAlong>(from + c * kItem, ahead);
             put_lanes(to_terms + c, each_part(
                                         [&](Singles of, Singles of_y, Singles sum) ANYDML_INLINE_LAMBDA {
                                           const Singles term = of * of_y;
@@ -64,8 +66,8 @@ bool LocalChannelsPlan<T>::put_little_gradients(const Tile& tile, Rows x, Rows d
           });
         });
     Sixteen zeros{};
-    const std::byte* from = dy.at(tile.row);
-    for (int64_t i = 0; i < rows * pitch; i += pitch, from += dy.step, to += step) {
+    const std::byte* from = first + tile.row * dy_step;
+    for (int64_t i = 0; i < rows * pitch; i += pitch, from += dy_step, to += step) {
       const WindowSums<float> sums{terms + i, stride<kAlong>(), window, false};
       for_columns<kAlong>(columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
         const Sixteen dx = each_part(

@@ -18,7 +18,7 @@ ANYDML_ISA_BEGIN
 // y = x / s^Beta
 template <class T>
 template <bool kAlong>
-bool LocalChannelsPlan<T>::put_little_responses(const Tile& tile, Rows x, std::byte* to, int64_t step,
+bool LocalChannelsPlan<T>::put_little_responses(const Tile& tile, const Rows& x, std::byte* to, int64_t step,
                                                 Room& room) const {
   const int64_t pitch = this->pitch<kAlong>();
   const int64_t rows = tile.rows;
@@ -26,7 +26,7 @@ bool LocalChannelsPlan<T>::put_little_responses(const Tile& tile, Rows x, std::b
   const float* from = numbers_of<kAlong>(tile, kAlong ? 0 : before_, kAlong ? 0 : after_, x, room.ahead,
                                          room.singles.numbers);
   const int64_t own = before_ * stride<kAlong>();
-  const LittlePowersOf<T> little(little_);
+  const LittlePowersOf<T> little = room.little;
   Largest<float> largest;
   for_window([&](auto window) ANYDML_INLINE_LAMBDA {
     for (int64_t r = 0; r < rows; ++r, from += pitch, to += step) {

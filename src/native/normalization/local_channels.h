@@ -78,7 +78,7 @@ class LocalChannelsPlan final : public Plan {
     const int threads = threads_for(kLocalWork * elements_);
     const int64_t calls = std::min(calls_for(kLocalWork * elements_, threads), blocks);
     parallel_for(calls, threads, [&](int64_t call) {
-      Room room;
+      Room room(little_);
       const int64_t end = share_begin(call + 1, calls, blocks);
       for (int64_t i = share_begin(call, calls, blocks); i < end; ++i) {
         const Walk walk(around_, i / per_around_);
@@ -175,6 +175,8 @@ class LocalChannelsPlan final : public Plan {
     Buffers<float> singles;
     Buffers<double> doubles;
     int64_t ahead = kAhead;
+    LittlePowersOf<T> little;
+    explicit Room(const LittlePowers& powers) : little(powers) {}
   };
 
   static int64_t parts_of(int64_t size, int64_t most) { return (size + most - 1) / most; }
@@ -340,14 +342,23 @@ class LocalChannelsPlan final : public Plan {
   template <bool kAlong, class Number>
   ANYDML_INLINE const Number* numbers_of(const Tile& tile, int64_t before, int64_t after, const Rows& x,
                                          int64_t ahead, std::vector<Number>& numbers) const {
+    const int64_t columns = tile.columns;
+    const std::byte* const first = x.at(0);
+    const int64_t step = x.step;
     return fill<kAlong>(tile, tile.row - before, tile.row + tile.rows + after, kAlong ? before_ : 0, numbers,
-                        [&, x, ahead, columns = tile.columns](int64_t row, Number* to) ANYDML_INLINE_LAMBDA {
-                          const std::byte* const from = x.at(row);
+                        [=](int64_t row, Number* to) ANYDML_INLINE_LAMBDA {
+                          const std::byte* const from = first + row * step;
                           for_columns<kAlong>(columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
-                            prefetch_line(from + c * kItem + ahead);
+                            fetch<kAlong>(from + c * kItem, ahead);
                             put_lanes(to + c, numbers_at<Number>(from, c));
                           });
                         });
+  }
+  // Of the next tile into the second cache, and of the next strip into the first one.
+  template <bool kAlong>
+  ANYDML_INLINE static void fetch(const std::byte* from, int64_t ahead) {
+    prefetch_line(from + ahead);
+    __builtin_prefetch(from + (kAlong ? kLineStrip : kLanes) * kItem, 0, 3);
   }
 
   // Zeros around rows whose columns are written.
@@ -413,11 +424,12 @@ class LocalChannelsPlan final : public Plan {
 
   // The results of a strip, in single precision unless they are not within it.
   template <bool kAlong>
-  bool put_little_responses(const Tile& tile, Rows x, std::byte* to, int64_t step, Room& room) const;
+  bool put_little_responses(const Tile& tile, const Rows& x, std::byte* to, int64_t step, Room& room) const;
   template <bool kAlong>
   void put_responses(const Tile& tile, const Rows& x, std::byte* to, int64_t step, Room& room) const;
   template <bool kAlong>
-  bool put_little_gradients(const Tile& tile, Rows x, Rows dy, std::byte* to, int64_t step, Room& room) const;
+  bool put_little_gradients(const Tile& tile, const Rows& x, const Rows& dy, std::byte* to, int64_t step,
+                            Room& room) const;
   template <bool kAlong>
   void put_gradients(const Tile& tile, const Rows& x, const Rows& dy, std::byte* to, int64_t step,
                      Room& room) const;
