@@ -65,7 +65,7 @@ class LocalChannelsPlan final : public Plan {
       per_around_ = parts_of(rows_.size, at_once_);
     } else {
       const int64_t share = columns_.size * count_of(around_) / kColumnBlocks / kRun + 1;
-      at_once_ = std::clamp(share * kRun, kRun, is_gradient ? kMostColumns / 4 : kMostColumns);
+      at_once_ = std::clamp(share * kRun, kRun, kMostColumns);
       per_around_ = parts_of(columns_.size, at_once_);
     }
     is_packed_ = columns_.steps[out_] == kItem;
@@ -97,7 +97,7 @@ class LocalChannelsPlan final : public Plan {
   // How far elements are fetched ahead, in bytes, where channels lie last.
   static constexpr int64_t kAhead = 4096;
   // Channels of a group, columns of a tile, and elements of a tile and of a strip where channels lie last.
-  static constexpr int64_t kChannels = 16;
+  static constexpr int64_t kChannels = 32;
   static constexpr int64_t kTileColumns = 256;
   static constexpr int64_t kLineTile = 1 << 11;
   static constexpr int64_t kLineStrip = 1 << 9;
@@ -137,7 +137,8 @@ class LocalChannelsPlan final : public Plan {
     std::byte* next = nullptr;  // where the rows end
     const std::byte* from = nullptr;
     int64_t bytes = 0;
-    int64_t size = 1;  // of a piece
+    int64_t size = 1;   // of a piece
+    int64_t pitch = 0;  // from a piece to the next
     int64_t sent = 0;
 
     // Begins rows of `length` bytes, which lie `step` bytes apart.
@@ -153,17 +154,19 @@ class LocalChannelsPlan final : public Plan {
       send(bytes);
       if (next != nullptr) writers.end(rows);
     }
-    void add(const std::byte* tile, int64_t all, int64_t piece) {
+    // A tile of `all` bytes, whose pieces lie `apart`.
+    void add(const std::byte* tile, int64_t all, int64_t piece, int64_t apart) {
       from = tile;
       bytes = all;
       size = piece;
+      pitch = apart;
       sent = 0;
       turn ^= 1;
     }
     // Until so many bytes are sent.
     void send(int64_t until) {
-      for (; sent < until; sent += size)
-        writers.append(rows == 1 ? 0 : sent / size, from + sent, std::min(size, bytes - sent), nullptr);
+      for (; sent < until; sent += size, from += pitch)
+        writers.append(rows == 1 ? 0 : sent / size, from, std::min(size, bytes - sent), nullptr);
     }
   };
 
@@ -212,10 +215,10 @@ class LocalChannelsPlan final : public Plan {
     std::byte* to = there;
     int64_t step = rows_.steps[out_];
     if (!goes_there) {
+      // From line to line where they are sent row by row.
       step = tile.columns * kItem;
-      std::vector<std::byte>& own = results.of_tiles[results.turn];
-      own.resize(static_cast<size_t>(tile.rows * step + kLanes * kItem));
-      to = own.data();
+      if (is_large_ && !is_along_) step = parts_of(step, kLine) * kLine;
+      to = sized(results.of_tiles[results.turn], tile.rows * step + kLanes * kItem);
     }
     const int64_t at_once = is_along_ ? std::max(kLineStrip / tile.columns, int64_t{1}) : kLanes;
     const int64_t all = is_along_ ? tile.rows : tile.columns;
@@ -241,7 +244,7 @@ class LocalChannelsPlan final : public Plan {
       }
       return;
     }
-    if (!is_along_) return results.add(to, tile.rows * step, step);
+    if (!is_along_) return results.add(to, tile.rows * tile.columns * kItem, tile.columns * kItem, step);
     // Rows side by side are one.
     const int64_t rows = rows_.steps[out_] == step ? 1 : tile.rows;
     const int64_t size = tile.rows / rows * step;
@@ -249,7 +252,7 @@ class LocalChannelsPlan final : public Plan {
       if (there + r * rows_.steps[out_] != results.next)
         results.begin(1, there + r * rows_.steps[out_], 0, 0);
       results.end();
-      results.add(to + r * size, size, at_once * step);
+      results.add(to + r * size, size, at_once * step, at_once * step);
       results.next += size;
     }
   }
@@ -372,13 +375,14 @@ class LocalChannelsPlan final : public Plan {
     }
     std::fill_n(to, is_along_ ? kLanes : 0, 0.0);
   }
+  // Room that begins with a line, as vectors of sixteen would lie across lines.
   template <class Number>
   ANYDML_INLINE static Number* sized(std::vector<Number>& numbers, int64_t count) {
-    const auto size = static_cast<size_t>(count + kLanes);
+    constexpr auto kInLine = kLine / static_cast<int64_t>(sizeof(Number));
+    const auto size = static_cast<size_t>(count + kInLine);
     if (numbers.size() < size) numbers.resize(size);
-    // Vectors of sixteen would lie across lines.
-    return reinterpret_cast<Number*>(reinterpret_cast<uintptr_t>(numbers.data() + kLanes - 1) &
-                                     ~uintptr_t{kLine - 1});
+    return numbers.data() + to_next_line(reinterpret_cast<const std::byte*>(numbers.data())) /
+                                static_cast<int64_t>(sizeof(Number));
   }
   template <class Number>
   ANYDML_INLINE static Lanes16<Number> numbers_at(const std::byte* row, int64_t column) {
