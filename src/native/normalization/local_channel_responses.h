@@ -17,21 +17,21 @@ ANYDML_ISA_BEGIN
 
 // y = x / s^Beta
 template <class T>
-template <bool kAlong>
-bool LocalChannelsPlan<T>::put_little_responses(const Tile& tile, const Rows& x, std::byte* to, int64_t step,
-                                                Room& room) const {
-  const int64_t pitch = this->pitch<kAlong>();
+template <class Along>
+bool LocalChannelsPlan<T>::put_little_responses(Along is_along, const Tile& tile, const Rows& x,
+                                                std::byte* to, int64_t step, Room& room) const {
+  const int64_t pitch = this->pitch(is_along);
   const int64_t rows = tile.rows;
   const int64_t columns = tile.columns;
-  const float* from = numbers_of<kAlong>(tile, kAlong ? 0 : before_, kAlong ? 0 : after_, x, room.ahead,
-                                         room.singles.numbers);
-  const int64_t own = before_ * stride<kAlong>();
+  const float* from = numbers_of(is_along, tile, is_along ? 0 : before_, is_along ? 0 : after_, x, room.ahead,
+                                 room.singles.numbers);
+  const int64_t own = before_ * stride(is_along);
   const LittlePowersOf<T> little = room.little;
   Largest<float> largest;
   for_window([&](auto window) ANYDML_INLINE_LAMBDA {
     for (int64_t r = 0; r < rows; ++r, from += pitch, to += step) {
-      for_columns<kAlong>(columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
-        const Sixteen sum = squares_around(from + c, stride<kAlong>(), window);
+      for_columns(is_along, columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
+        const Sixteen sum = squares_around(from + c, stride(is_along), window);
         largest.add(sum);
         put_numbers(to, c,
                     each_part([&](Singles of, Singles squares)
@@ -44,16 +44,14 @@ bool LocalChannelsPlan<T>::put_little_responses(const Tile& tile, const Rows& x,
 }
 
 template <class T>
-template <bool kAlong>
 void LocalChannelsPlan<T>::put_responses(const Tile& tile, const Rows& x, std::byte* to, int64_t step,
                                          Room& room) const {
-  if (put_little_responses<kAlong>(tile, x, to, step, room)) return;
-  const int64_t own = before_ * stride<kAlong>();
+  const int64_t own = before_ * stride(is_along_);
   const auto put_of = [&](auto& buffers, const auto& for_part) ANYDML_INLINE_LAMBDA {
-    const auto* const numbers =
-        numbers_of<kAlong>(tile, kAlong ? 0 : before_, kAlong ? 0 : after_, x, room.ahead, buffers.numbers);
+    const auto* const numbers = numbers_of(is_along_, tile, is_along_ ? 0 : before_, is_along_ ? 0 : after_,
+                                           x, room.ahead, buffers.numbers);
     const WindowSums sums = sums_at(numbers, true);
-    for_runs<kAlong>(tile.rows, tile.columns, [&](int64_t count, const auto& place) ANYDML_INLINE_LAMBDA {
+    for_runs(tile.rows, tile.columns, [&](int64_t count, const auto& place) ANYDML_INLINE_LAMBDA {
       for_part(
           count, [&](int64_t i) ANYDML_INLINE_LAMBDA { return sums.at(place(i).number); },
           [&](int64_t i, const auto& powers) ANYDML_INLINE_LAMBDA {

@@ -260,9 +260,13 @@ class LocalChannelsPlan final : public Plan {
     const Rows x = rows_of(0, tile, halo(), room);
     if (is_gradient_) {
       const Rows dy = rows_of(1, tile, is_along_ ? 0 : std::max(before_, after_), room);
-      for_direction([&](auto is_along) { put_gradients<is_along>(tile, x, dy, to, step, room); });
+      const bool is_done = is_along_ ? put_little_gradients(AlongRows{}, tile, x, dy, to, step, room)
+                                     : put_little_gradients(AcrossRows{}, tile, x, dy, to, step, room);
+      if (!is_done) put_gradients(tile, x, dy, to, step, room);
     } else {
-      for_direction([&](auto is_along) { put_responses<is_along>(tile, x, to, step, room); });
+      const bool is_done = is_along_ ? put_little_responses(AlongRows{}, tile, x, to, step, room)
+                                     : put_little_responses(AcrossRows{}, tile, x, to, step, room);
+      if (!is_done) put_responses(tile, x, to, step, room);
     }
   }
 
@@ -294,79 +298,72 @@ class LocalChannelsPlan final : public Plan {
     return {to.data(), begin, pitch};
   }
 
-  // Calls body(c) for sixteen columns at a time, of which the last begin before those before them end; where
-  // windows go across rows a strip has no more.
-  template <bool kAlong, class Body>
-  ANYDML_INLINE static void for_columns(int64_t columns, const Body& body) {
-    if constexpr (kAlong) {
+  // What follows is told whether windows go along rows: by a constant in single precision.
+  using AlongRows = std::true_type;
+  using AcrossRows = std::false_type;
+
+  // Calls body(c) for sixteen columns at a time, of which the last begin before those before them end; a
+  // strip across whose rows windows go has no more.
+  template <class Along, class Body>
+  ANYDML_INLINE static void for_columns(Along, int64_t columns, const Body& body) {
+    if constexpr (std::is_same_v<Along, AcrossRows>) {
+      body(int64_t{0});
+    } else {
       const int64_t last = std::max(columns - kLanes, int64_t{0});
       for (int64_t c = 0; c < columns; c += kLanes) body(std::min(c, last));
-    } else {
-      body(int64_t{0});
     }
   }
 
   // Numbers of a strip's buffers from a row to the next, and from one number of a window to the next.
-  template <bool kAlong>
-  int64_t pitch() const {
-    return kAlong ? columns_.size + std::max(before_, after_) : kLanes;
-  }
-  template <bool kAlong>
-  static constexpr int64_t stride() {
-    return kAlong ? 1 : kLanes;
-  }
+  int64_t pitch(bool is_along) const { return is_along ? columns_.size + std::max(before_, after_) : kLanes; }
+  static constexpr int64_t stride(bool is_along) { return is_along ? 1 : kLanes; }
 
   // Buffers of rows from `begin` on, zeros where the tensor has none, of which put(row, to) writes columns;
   // where windows go along rows, with `gap` zeros before all and as many as these need behind each.
-  template <bool kAlong, class Number, class Put>
-  ANYDML_INLINE const Number* fill(const Tile& tile, int64_t begin, int64_t end, int64_t gap,
+  template <class Along, class Number, class Put>
+  ANYDML_INLINE const Number* fill(Along is_along, const Tile& tile, int64_t begin, int64_t end, int64_t gap,
                                    std::vector<Number>& numbers, const Put& put) const {
-    const int64_t pitch = this->pitch<kAlong>();
+    const int64_t pitch = this->pitch(is_along);
+    const int64_t columns = tile.columns;
+    const int64_t last = std::min(end, rows_.size);
     Number* const first = sized(numbers, gap + (end - begin) * pitch + 2 * kLanes);
-    Number* to = first;
-    if constexpr (kAlong) {
-      const int64_t columns = tile.columns;
-      std::fill_n(to, gap, Number{0});
-      to += gap;
-      for (int64_t r = begin; r < end; ++r, to += pitch) {
-        put(r, to);
-        std::fill_n(to + columns, kLanes, Number{0});
-      }
-      // Lanes behind the last column count, too.
-      std::fill_n(to - pitch + columns, 2 * kLanes, Number{0});
-    } else {
-      int64_t r = begin;
-      for (; r < 0; ++r, to += kLanes) std::fill_n(to, kLanes, Number{0});
-      for (const int64_t last = std::min(end, rows_.size); r < last; ++r, to += kLanes) put(r, to);
-      for (; r < end; ++r, to += kLanes) std::fill_n(to, kLanes, Number{0});
+    std::fill_n(first, gap, Number{0});
+    Number* to = first + gap;
+    int64_t r = begin;
+    for (; r < 0; ++r, to += kLanes) std::fill_n(to, kLanes, Number{0});
+    for (; r < last; ++r, to += pitch) {
+      put(r, to);
+      if (is_along) std::fill_n(to + columns, kLanes, Number{0});
     }
+    for (; r < end; ++r, to += kLanes) std::fill_n(to, kLanes, Number{0});
+    // Lanes behind the last column count, too.
+    if (is_along) std::fill_n(to - pitch + columns, 2 * kLanes, Number{0});
     return first;
   }
-  template <bool kAlong, class Number>
-  ANYDML_INLINE const Number* numbers_of(const Tile& tile, int64_t before, int64_t after, const Rows& x,
-                                         int64_t ahead, std::vector<Number>& numbers) const {
+  template <class Along, class Number>
+  ANYDML_INLINE const Number* numbers_of(Along is_along, const Tile& tile, int64_t before, int64_t after,
+                                         const Rows& x, int64_t ahead, std::vector<Number>& numbers) const {
     const int64_t columns = tile.columns;
     const std::byte* const first = x.at(0);
     const int64_t step = x.step;
-    return fill<kAlong>(tile, tile.row - before, tile.row + tile.rows + after, kAlong ? before_ : 0, numbers,
-                        [=](int64_t row, Number* to) ANYDML_INLINE_LAMBDA {
-                          const std::byte* const from = first + row * step;
-                          for_columns<kAlong>(columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
-                            fetch<kAlong>(from + c * kItem, ahead);
-                            put_lanes(to + c, numbers_at<Number>(from, c));
-                          });
-                        });
+    return fill(is_along, tile, tile.row - before, tile.row + tile.rows + after, is_along ? before_ : 0,
+                numbers, [=](int64_t row, Number* to) ANYDML_INLINE_LAMBDA {
+                  const std::byte* const from = first + row * step;
+                  for_columns(is_along, columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
+                    fetch(is_along, from + c * kItem, ahead);
+                    put_lanes(to + c, numbers_at<Number>(from, c));
+                  });
+                });
   }
   // Of the next tile into the second cache, and of the next strip into the first one.
-  template <bool kAlong>
-  ANYDML_INLINE static void fetch(const std::byte* from, int64_t ahead) {
+  ANYDML_INLINE static void fetch(bool is_along, const std::byte* from, int64_t ahead) {
     prefetch_line(from + ahead);
-    __builtin_prefetch(from + (kAlong ? kLineStrip : kLanes) * kItem, 0, 3);
+    __builtin_prefetch(from + (is_along ? kLineStrip : kLanes) * kItem, 0, 3);
   }
 
   // Zeros around rows whose columns are written.
   void clear_around(const Tile& tile, int64_t begin, int64_t end, int64_t gap, double* numbers) const {
-    const int64_t pitch = is_along_ ? this->pitch<true>() : kLanes;
+    const int64_t pitch = this->pitch(is_along_);
     std::fill_n(numbers, gap, 0.0);
     double* to = numbers + gap;
     for (int64_t r = begin; r < end; ++r, to += pitch) {
@@ -420,21 +417,15 @@ class LocalChannelsPlan final : public Plan {
     return window_ == 5 ? body(std::integral_constant<int, 5>{}) : body(window_);
   }
 
-  // Calls body(is_along) with a constant.
-  template <class Body>
-  ANYDML_INLINE auto for_direction(const Body& body) const {
-    return is_along_ ? body(std::true_type{}) : body(std::false_type{});
-  }
-
-  // The results of a strip, in single precision unless they are not within it.
-  template <bool kAlong>
-  bool put_little_responses(const Tile& tile, const Rows& x, std::byte* to, int64_t step, Room& room) const;
-  template <bool kAlong>
-  void put_responses(const Tile& tile, const Rows& x, std::byte* to, int64_t step, Room& room) const;
-  template <bool kAlong>
-  bool put_little_gradients(const Tile& tile, const Rows& x, const Rows& dy, std::byte* to, int64_t step,
+  // The results of a strip, false where they are not within single precision.
+  template <class Along>
+  bool put_little_responses(Along is_along, const Tile& tile, const Rows& x, std::byte* to, int64_t step,
                             Room& room) const;
-  template <bool kAlong>
+  template <class Along>
+  bool put_little_gradients(Along is_along, const Tile& tile, const Rows& x, const Rows& dy, std::byte* to,
+                            int64_t step, Room& room) const;
+  // Those of any.
+  void put_responses(const Tile& tile, const Rows& x, std::byte* to, int64_t step, Room& room) const;
   void put_gradients(const Tile& tile, const Rows& x, const Rows& dy, std::byte* to, int64_t step,
                      Room& room) const;
 
@@ -451,16 +442,17 @@ class LocalChannelsPlan final : public Plan {
     int64_t number;
   };
   // Calls body(count, place) for runs of a strip's rows, element i of which is at place(i).
-  template <bool kAlong, class Body>
+  template <class Body>
   ANYDML_INLINE void for_runs(int64_t rows, int64_t columns, const Body& body) const {
-    const int64_t pitch = this->pitch<kAlong>();
-    const int64_t count = kAlong ? columns : rows * kLanes;
+    const bool is_along = is_along_;
+    const int64_t pitch = this->pitch(is_along);
+    const int64_t count = is_along ? columns : rows * kLanes;
     const int64_t last = std::max(columns - kLanes, int64_t{0});
-    for (int64_t r = 0; r < (kAlong ? rows : 1); ++r) {
+    for (int64_t r = 0; r < (is_along ? rows : 1); ++r) {
       for (int64_t begin = 0; begin < count; begin += kRun) {
         body(std::min(kRun, count - begin), [=](int64_t i) ANYDML_INLINE_LAMBDA {
           const int64_t column = std::min(begin + i, last);
-          return kAlong ? Place{r, column, r * pitch + column} : Place{(begin + i) / kLanes, 0, begin + i};
+          return is_along ? Place{r, column, r * pitch + column} : Place{(begin + i) / kLanes, 0, begin + i};
         });
       }
     }
