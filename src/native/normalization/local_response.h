@@ -91,13 +91,9 @@ class PowersOfSums {
       put_wide(s + i, those);
       most.add(those);
     }
-    if (!is_by_inverse_ || most.of_all() > kMostOfInverse) {
-      alignas(64) double less[kRun + kLanes];
-      raise(s, (count + kLanes - 1) / kLanes * kLanes, -shape_.beta, is_gradient_ ? less : nullptr);
-      for (int64_t i = 0; i < count; i += kLanes) put(i, Powers<Wide>{wide_at(s + i), wide_at(less + i)});
-      return;
-    }
-    by_inverse(s, count, put);
+    alignas(64) double less[kRun + kLanes];
+    put_powers(s, count, most.of_all(), less);
+    for (int64_t i = 0; i < count; i += kLanes) put(i, Powers<Wide>{wide_at(s + i), wide_at(less + i)});
   }
 
   // Likewise in single precision, where that is enough.
@@ -113,6 +109,17 @@ class PowersOfSums {
   }
 
  private:
+  // In the place of s; one function for all that sums are made of.
+  ANYDML_NOINLINE void put_powers(double* s, int64_t count, double most, double* less) const {
+    if (!is_by_inverse_ || most > kMostOfInverse)
+      return raise(s, (count + kLanes - 1) / kLanes * kLanes, -shape_.beta, is_gradient_ ? less : nullptr);
+    const bool is_gradient = is_gradient_;
+    by_inverse(s, count, [&](int64_t i, const Powers<Wide>& powers) ANYDML_INLINE_LAMBDA {
+      put_wide(s + i, powers.of);
+      if (is_gradient) put_wide(less + i, powers.less);
+    });
+  }
+
   template <class S, class Put>
   ANYDML_INLINE void by_inverse(const S* s, int64_t count, const Put& put) const {
     if (quarters_ == ThreeQuarters{}) {
