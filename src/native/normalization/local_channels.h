@@ -1,12 +1,13 @@
-// Local responses and their gradients by short windows across channels, in tiles that stay in the first
+// Local responses and their gradients by short windows across channels, in strips that stay in the first
 // cache.
 //
-// A tile has rows of columns: channels of some places, or places of all channels where these lie last. Its
-// elements are read where they lie, squared into a buffer with zeros around them, and taken with sums of that
-// sixteen at a time: by the series of `local_series.h`, or where a sum of the tile is no little one, all of
-// it anew in double precision, or that of halves in single precision. Channels go by groups, each from the
-// first place to the last, so that memory is gone over as it lies, and what a group needs of its neighbours
-// is in the second cache yet; large results go past the caches.
+// A tile has rows of columns: channels of some places, or places of all channels where these lie last. It is
+// computed by strips, sixteen columns or some rows, whose elements are put as numbers into a buffer with
+// zeros around them, and taken with sums of their squares sixteen at a time: by the series of
+// `local_series.h`, or where a sum of the strip is no little one, in double precision, or that of halves in
+// single precision. Channels go by groups, each from the first place to the last, so that memory is gone over
+// as it lies, and what a group needs of its neighbours is in the second cache yet; large results go past the
+// caches.
 #pragma once
 
 #include <algorithm>
@@ -161,7 +162,6 @@ class LocalChannelsPlan final : public Plan {
       size = piece;
       pitch = apart;
       sent = 0;
-      turn ^= 1;
     }
     // Until so many bytes are sent.
     void send(int64_t until) {
@@ -244,6 +244,7 @@ class LocalChannelsPlan final : public Plan {
       }
       return;
     }
+    results.turn ^= 1;
     if (!is_along_) return results.add(to, tile.rows * tile.columns * kItem, tile.columns * kItem, step);
     // Rows side by side are one.
     const int64_t rows = rows_.steps[out_] == step ? 1 : tile.rows;
