@@ -243,6 +243,27 @@ def test_large_local_responses(dtype: Any, across: bool, count: int) -> None:
 
 
 @each_type
+@pytest.mark.parametrize(("order", "more"), [((0, 1, 2, 3), 0), ((0, 2, 3, 1), 0), ((0, 2, 3, 1), 3)])
+def test_local_responses_past_the_caches_are_those_of_each_image(dtype: Any, order: Sequence[int], more: int) -> None:
+    """Large results are sent by pieces, of rows side by side or with gaps between them, which are left alone."""
+    sizes = ((18 << 20) // np.dtype(dtype).itemsize // (35 * 53 * 13), 35, 53, 13)
+    rng = np.random.default_rng(1)
+    x, g = (rng.standard_normal(sizes, np.float32).astype(dtype) for _ in range(2))
+    x[1] *= 100  # of windows that add much to Bias, too
+    lying = [sizes[i] for i in order]
+    memory = np.full((*lying[:-1], lying[-1] + more), 7, dtype)
+    out = memory[..., : lying[-1]].transpose(np.argsort(order))
+    for of, inputs in (
+        (anydml.local_response_normalization, [x]),
+        (anydml.local_response_normalization_grad, [x, g]),
+    ):
+        of(*inputs, 5, out=out)
+        assert (memory[..., lying[-1] :] == 7).all()
+        for i in (0, 1, 2, sizes[0] - 1):
+            assert_near(out[i], of(*(each[i : i + 1] for each in inputs), 5)[0])
+
+
+@each_type
 def test_a_batch_by_constants_of_any_shape(dtype: Any) -> None:
     """Of elements, of rows, of channels, and of none, with activations that single precision is not fused with."""
     rng = np.random.default_rng(2)

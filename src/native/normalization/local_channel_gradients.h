@@ -1,6 +1,7 @@
 // The gradients of a tile of channels.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,100 +16,117 @@
 ANYDML_ISA_BEGIN
 
 // dx = dy / s^Beta - 2 * factor * Beta * x * sum of dy * x / s^(Beta + 1)
-// Of little sums, with root^2 = factor / Bias:
-//   terms = dy * (root * x) * (1 + q), dx = (dy + (dy * p - twice * x * sum of terms)) / Bias^Beta
+// Windows of the terms of that sum are turned around. Of little sums:
+//   terms = dy * x * (1 + q), dx = (dy + (dy * p - twice * x * sum of terms)) / Bias^Beta
+template <class T>
+template <class Along>
+bool LocalChannelsPlan<T>::put_little_gradients(Along is_along, const Tile& tile, const Rows& x,
+                                                const Rows& dy, std::byte* to, int64_t step,
+                                                Room& room) const {
+  const int64_t before = is_along ? 0 : before_;
+  const int64_t after = is_along ? 0 : after_;
+  const int64_t begin = tile.row - after;
+  const int64_t end = tile.row + tile.rows + before;
+  const int64_t pitch = this->pitch(is_along);
+  const int64_t rows = tile.rows;
+  const int64_t columns = tile.columns;
+  const int64_t ahead = room.ahead;
+  const std::byte* const first = dy.at(0);
+  const int64_t dy_step = dy.step;
+  // From the first number of a window of squares to its own, and from the first row of terms to the tile's.
+  const int64_t own = before_ * stride(is_along);
+  const int64_t in = after * kLanes;
+  const float* const numbers =
+      numbers_of(is_along, tile, after + before, before + after, x, ahead, room.singles.numbers);
+  float* const around = sized(room.singles.sums, (end - begin) * pitch + kLanes);
+  const LittlePowersOf<T> little = room.little;
+  return for_window([&](auto window) ANYDML_INLINE_LAMBDA {
+    Largest<float> largest;
+    for (int64_t i = 0; i < (end - begin) * pitch; i += pitch) {
+      for_columns(is_along, columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
+        const Sixteen sum = squares_around(numbers + i + c, stride(is_along), window);
+        largest.add(sum);
+        put_lanes(around + i + c, sum);
+      });
+    }
+    if (!largest.is_below(little_.most)) return false;
+    const float* const terms =
+        fill(is_along, tile, begin, end, is_along ? after_ : 0, room.singles.terms,
+             [&](int64_t row, float* to_terms) ANYDML_INLINE_LAMBDA {
+               const int64_t i = (row - begin) * pitch;
+               const std::byte* const from = first + row * dy_step;
+               for_columns(is_along, columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
+                 fetch(is_along, from + c * kItem, ahead);
+                 put_lanes(to_terms + c, each_part(
+                                             [&](Singles of, Singles of_y, Singles sum) ANYDML_INLINE_LAMBDA {
+                                               const Singles term = of * of_y;
+                                               return multiply_add(term, little.slope_of_less(sum), term);
+                                             },
+                                             lanes_at(numbers + own + i + c), numbers_at<float>(from, c),
+                                             lanes_at(around + i + c)));
+               });
+             });
+    Sixteen zeros{};
+    const std::byte* from = first + tile.row * dy_step;
+    for (int64_t i = 0; i < rows * pitch; i += pitch, from += dy_step, to += step) {
+      const WindowSums<float> sums{terms + i, stride(is_along), window, false};
+      for_columns(is_along, columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
+        const Sixteen dx = each_part(
+            [&](Singles of, Singles of_y, Singles squares, Singles sum)
+                ANYDML_INLINE_LAMBDA { return little.gradient(of, of_y, little.slope(squares), sum); },
+            lanes_at(numbers + in + own + i + c), numbers_at<float>(from, c), lanes_at(around + in + i + c),
+            sums.at(c, window));
+        zeros = each_part([](Singles of, Singles zero)
+                              ANYDML_INLINE_LAMBDA { return multiply_add(of, Singles{}, zero); },
+                          dx, zeros);
+        put_numbers(to, c, dx);
+      });
+    }
+    // Of gradients that are infinite, or near that, differences of singles would be NaN.
+    return are_between(zeros, -1, 1);
+  });
+}
+
 template <class T>
 void LocalChannelsPlan<T>::put_gradients(const Tile& tile, const Rows& x, const Rows& dy, std::byte* to,
                                          int64_t step, Room& room) const {
   const int64_t before = is_along_ ? 0 : before_;
   const int64_t after = is_along_ ? 0 : after_;
-  // Windows of terms are turned around.
   const int64_t begin = tile.row - after;
   const int64_t end = tile.row + tile.rows + before;
   const int64_t gap = is_along_ ? after_ : 0;
-  const auto slopes_at = [&](auto& buffers, int64_t row) ANYDML_INLINE_LAMBDA {
-    return buffers.slopes.data() + (row - begin) * tile.pitch;
-  };
-  const auto squares_at = [&](const auto* squares, int64_t row) ANYDML_INLINE_LAMBDA {
-    return sums_at(tile, squares + (row - begin) * tile.pitch);
-  };
-  const auto room_for_slopes = [&](auto& buffers) {
-    buffers.slopes.resize(static_cast<size_t>((end - begin) * tile.pitch + kLanes));
-  };
-  const float* const squares = squares_of(tile, after + before, before + after, x, room.singles.squares);
-  room_for_slopes(room.singles);
-  const LittlePowers little = little_;  // which no store can change
-  const bool is_little = for_window([&](auto window) ANYDML_INLINE_LAMBDA {
-    Largest<float> largest;
-    Largest<float> largest_gradient;
-    fill(tile, begin, end, gap, room.singles.terms, [&](int64_t row, float* terms) ANYDML_INLINE_LAMBDA {
-      const WindowSums<float> sums = squares_at(squares, row);
-      float* const slopes = slopes_at(room.singles, row);
-      const std::byte* const x_row = x.at(row);
-      const std::byte* const dy_row = dy.at(row);
-      for_columns(tile.columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
-        const Sixteen sum = sums.at(c, window);
-        const Sixteen gradients = load_sixteen<T>(dy_row + c * kItem);
-        largest.add(sum);
-        largest_gradient.add(gradients * gradients);
-        put_lanes(slopes + c, each_part([&](Singles around)
-                                            ANYDML_INLINE_LAMBDA { return little.template slope<T>(around); },
-                                        sum));
-        put_lanes(terms + c, each_part(
-                                 [&](Singles of, Singles of_y, Singles around) ANYDML_INLINE_LAMBDA {
-                                   const Singles term = of * little.root * of_y;
-                                   return multiply_add(term, little.slope_of_less(around), term);
-                                 },
-                                 load_sixteen<T>(x_row + c * kItem), gradients, sum));
-      });
-    });
-    // Of infinite gradients, and of some near that, differences of singles would be NaN.
-    if (!(largest.of_all() <= little.most && largest_gradient.of_all() <= kMostGradient * kMostGradient))
-      return false;
-    for (int64_t r = 0; r < tile.rows; ++r) {
-      const std::byte* const x_row = x.at(tile.row + r);
-      const std::byte* const dy_row = dy.at(tile.row + r);
-      const float* const slopes = slopes_at(room.singles, tile.row + r);
-      const WindowSums<float> sums = sums_at(tile, room.singles.terms.data() + r * tile.pitch);
-      for_columns(tile.columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
-        store_sixteen<T>(to + r * step + c * kItem,
-                         each_part(
-                             [&](Singles of, Singles of_y, Singles p, Singles sum) ANYDML_INLINE_LAMBDA {
-                               const Singles less = of * little.twice * sum;
-                               return little.template times_sum<T>(of_y, multiply_add(of_y, p, -less));
-                             },
-                             load_sixteen<T>(x_row + c * kItem), load_sixteen<T>(dy_row + c * kItem),
-                             lanes_at(slopes + c), sums.at(c, window)));
-      });
-    }
-    return true;
-  });
-  if (is_little) return;
-  const double* const wide = squares_of(tile, after + before, before + after, x, room.doubles.squares);
-  room_for_slopes(room.doubles);
-  fill(tile, begin, end, gap, room.doubles.terms, [&](int64_t row, double* terms) ANYDML_INLINE_LAMBDA {
-    const WindowSums<double> sums = squares_at(wide, row);
-    double* const powers_of = slopes_at(room.doubles, row);
-    for_runs(
-        {row, 1, 0, tile.columns, 0}, [&](int64_t, int64_t count, const auto& column) ANYDML_INLINE_LAMBDA {
-          powers_.for_doubles(
-              count, [&](int64_t i) ANYDML_INLINE_LAMBDA { return sums.at(column(i)); },
-              [&](int64_t i, const auto& powers) ANYDML_INLINE_LAMBDA {
-                const int64_t c = column(i);
-                put_wide(powers_of + c, powers.of);
-                put_wide(terms + c,
-                         numbers_at<double>(dy.at(row), c) * numbers_at<double>(x.at(row), c) * powers.less);
-              });
-        });
-  });
+  const int64_t pitch = this->pitch(is_along_);
+  const int64_t own = before_ * stride(is_along_);
+  const int64_t in = after * kLanes;
+  const double* const numbers =
+      numbers_of(is_along_, tile, after + before, before + after, x, room.ahead, room.doubles.numbers);
+  double* const powers_of = sized(room.doubles.sums, (end - begin) * pitch + kLanes);
+  double* const terms = sized(room.doubles.terms, gap + (end - begin) * pitch + 2 * kLanes);
+  // Rows that the tensor has.
+  const int64_t first = std::max(begin, int64_t{0});
+  const int64_t base = (first - begin) * pitch;
+  const WindowSums<double> squares = sums_at(numbers + base, true);
+  for_runs(std::min(end, rows_.size) - first, tile.columns,
+           [&](int64_t count, const auto& place) ANYDML_INLINE_LAMBDA {
+             powers_.for_doubles(
+                 count, [&](int64_t i) ANYDML_INLINE_LAMBDA { return squares.at(place(i).number); },
+                 [&](int64_t i, const auto& powers) ANYDML_INLINE_LAMBDA {
+                   const Place at = place(i);
+                   const int64_t number = base + at.number;
+                   put_wide(powers_of + number, powers.of);
+                   put_wide(terms + gap + number, numbers_at<double>(dy.at(first + at.row), at.column) *
+                                                      wide_at(numbers + own + number) * powers.less);
+                 });
+           });
+  clear_around(tile, begin, end, gap, terms);
   const Wide twice = broadcast_wide(twice_);
   for (int64_t r = 0; r < tile.rows; ++r) {
-    const int64_t row = tile.row + r;
-    const WindowSums<double> sums = sums_at(tile, room.doubles.terms.data() + r * tile.pitch);
-    for_columns(tile.columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
+    const int64_t i = r * pitch;
+    const WindowSums<double> sums = sums_at<double>(terms + i);
+    for_columns(is_along_, tile.columns, [&](int64_t c) ANYDML_INLINE_LAMBDA {
       put_numbers(to + r * step, c,
-                  numbers_at<double>(dy.at(row), c) * wide_at(slopes_at(room.doubles, row) + c) -
-                      twice * numbers_at<double>(x.at(row), c) * sums.at(c));
+                  numbers_at<double>(dy.at(tile.row + r), c) * wide_at(powers_of + in + i + c) -
+                      twice * wide_at(numbers + in + own + i + c) * sums.at(c));
     });
   }
 }

@@ -13,6 +13,7 @@
 #include "normalization/wide.h"
 #include "normalization/window_sums.h"
 #include "platform/isa.h"
+#include "pointwise/singles.h"
 
 ANYDML_ISA_BEGIN
 
@@ -34,6 +35,12 @@ inline bool are_singles_enough(const LocalResponse& shape) {
          shape.factor <= 0x1p30;
 }
 
+ANYDML_INLINE bool are_between(const Sixteen& x, float above, float below) {
+  bool are = true;
+  for (int64_t p = 0; p < kSingleParts; ++p) are = are && all_between(x.parts[p], above, below);
+  return are;
+}
+
 // The largest lane of sixteen singles or doubles at a time, NaN left out: beside one all others count.
 template <class Number>
 class Largest {
@@ -50,6 +57,10 @@ class Largest {
     alignas(64) Number lanes[kLanes];
     put_lanes(lanes, lanes_);
     return *std::max_element(lanes, lanes + kLanes);
+  }
+  // Of singles: false, too, where a lane had nothing but NaN.
+  ANYDML_INLINE bool is_below(float most) const {
+    return are_between(lanes_, -std::numeric_limits<float>::infinity(), most);
   }
 
  private:
@@ -80,13 +91,9 @@ class PowersOfSums {
       put_wide(s + i, those);
       most.add(those);
     }
-    if (!is_by_inverse_ || most.of_all() > kMostOfInverse) {
-      alignas(64) double less[kRun + kLanes];
-      raise(s, (count + kLanes - 1) / kLanes * kLanes, -shape_.beta, is_gradient_ ? less : nullptr);
-      for (int64_t i = 0; i < count; i += kLanes) put(i, Powers<Wide>{wide_at(s + i), wide_at(less + i)});
-      return;
-    }
-    by_inverse(s, count, put);
+    alignas(64) double less[kRun + kLanes];
+    put_powers(s, count, most.of_all(), less);
+    for (int64_t i = 0; i < count; i += kLanes) put(i, Powers<Wide>{wide_at(s + i), wide_at(less + i)});
   }
 
   // Likewise in single precision, where that is enough.
@@ -102,6 +109,17 @@ class PowersOfSums {
   }
 
  private:
+  // In the place of s; one function for all that sums are made of.
+  ANYDML_NOINLINE void put_powers(double* s, int64_t count, double most, double* less) const {
+    if (!is_by_inverse_ || most > kMostOfInverse)
+      return raise(s, (count + kLanes - 1) / kLanes * kLanes, -shape_.beta, is_gradient_ ? less : nullptr);
+    const bool is_gradient = is_gradient_;
+    by_inverse(s, count, [&](int64_t i, const Powers<Wide>& powers) ANYDML_INLINE_LAMBDA {
+      put_wide(s + i, powers.of);
+      if (is_gradient) put_wide(less + i, powers.less);
+    });
+  }
+
   template <class S, class Put>
   ANYDML_INLINE void by_inverse(const S* s, int64_t count, const Put& put) const {
     if (quarters_ == ThreeQuarters{}) {

@@ -6,13 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 
 #include "platform/isa.h"
 #include "stores/line_writer.h"
 #include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
-namespace {
 
 // The bytes of a row come in order; the rows take turns in any order. A cache line that two rows share is
 // sent as a whole, by the writer of the earlier row: ordinary stores of its two parts, beside non-temporal
@@ -32,6 +32,16 @@ class RowWriters {
       row(r).missing = to_next_line(start);
       row(r).led = 0;
       row(r).writer.start(start + row(r).missing);
+    }
+  }
+
+  // Ends what was written, and begins `count` rows that lie apart, share no lines, and need no end.
+  void begin_apart(int64_t count, std::byte* to, int64_t step) {
+    for (int64_t r = 0; r < count; ++r) {
+      Row& own = row(r);
+      std::destroy_at(&own.writer);
+      std::construct_at(&own.writer, to + r * step);
+      own.missing = 0;
     }
   }
 
@@ -66,5 +76,4 @@ class RowWriters {
   int64_t first_ = 0;
 };
 
-}  // namespace
 ANYDML_ISA_END
