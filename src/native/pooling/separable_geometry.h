@@ -20,6 +20,10 @@ namespace {
 // Places of a row up to which several planes are pooled at once.
 constexpr int64_t kNarrow = 64;
 
+// How far ahead in a plane its next rows are fetched into the caches, in bytes: those of several planes are
+// read in turn, each a few lines at a time, which the processor by itself fetches too late.
+constexpr int64_t kAhead = 1 << 10;
+
 // Elements of a row of a plane in the buffer, a multiple of the stride: from the first place's window to the
 // last's.
 inline int64_t pitch_of(const Sliding& row, int64_t places) {

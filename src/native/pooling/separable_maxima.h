@@ -19,6 +19,7 @@
 #include "pooling/windows.h"
 #include "simd/strided_copy.h"
 #include "simd/unaligned.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -188,6 +189,7 @@ class SeparableMaxima : public SeparableGeometry {
     for (int64_t p = 0; p < planes; ++p, from += nest_.outer[0].window.in_stride) {
       std::byte* const to = elements + (p * pitch_ + inside.begin) * kItem;
       if (row_.in_stride == kItem) {
+        prefetch_lines(from + kAhead, inside.size() * kItem);
         copy_short(to, from, inside.size() * kItem);
       } else {
         for (int64_t i = 0; i < inside.size(); ++i) {
