@@ -43,23 +43,15 @@ class SeparableWindows : public SeparableGeometry {
 
   SeparableWindows(Nest nest, Operation operation, bool is_of_channels)
       : SeparableGeometry(std::move(nest), is_of_channels, kBehind), operation_(operation) {
-    int64_t rows = 1;
-    for (const Dimension& dimension : nest_.outer) {
-      rows *= std::min({dimension.window.taps, dimension.window.size, kMostRows + 1});
-    }
-    stay_ = rows <= kMostRows;
-    slots_ = std::min(rows, kMostRows);
     const Range elements = elements_of(0);
     const int64_t run = is_of_channels ? at_once_ : elements.size();
     const int64_t step = is_of_channels ? nest_.outer[0].window.in_stride : row_.in_stride;
     is_paired_ = fits_pairs();
-    is_in_place_ = stay_ && step == kItem && run >= least();
+    is_in_place_ = slots_.stay() && step == kItem && run >= least();
   }
 
  private:
   static constexpr Number kStart = Combine::template kStart<Number>;
-  // Rows that are combined at once: as many as a window of 3 x 3 x 3 has.
-  static constexpr int64_t kMostRows = 9;
   // Vectors at once, and what they go over behind the last number.
   static constexpr int kMany = 4;
   static constexpr int64_t kBehind = kMany * kEach;
@@ -77,12 +69,13 @@ class SeparableWindows : public SeparableGeometry {
     explicit Buffers(const SeparableWindows& plan)
         : slot(plan.of_slot() + kBehind),
           // What is between rows is never written.
-          elements(static_cast<size_t>(slot * plan.slots_), T(kStart)),
+          elements(static_cast<size_t>(slot * plan.slots_.count()), T(kStart)),
           columns(static_cast<size_t>(plan.phase_ * plan.row_.stride + kBehind), kStart),
           line(plan.row_.stride == 1 || plan.is_of_channels_ ? 0 : static_cast<size_t>(slot), kStart),
           numbers(static_cast<size_t>(plan.slot_ + kBehind)),
           results(std::is_same_v<T, Number> ? 0 : numbers.size()),
-          pairs(plan.is_paired_ ? 2 * columns.size() : 0) {}
+          pairs(plan.is_paired_ ? 2 * columns.size() : 0),
+          slots(plan.slots_) {}
 
     int64_t slot;
     std::vector<T> elements;      // rows of them, where they are copied
@@ -91,14 +84,11 @@ class SeparableWindows : public SeparableGeometry {
     std::vector<Number> numbers;
     std::vector<T> results;
     std::vector<float>
-        pairs;  // what is made of columns where it is pairs: all of the first ones, then the others
-    std::array<const std::byte*, kMostRows> rows{};  // to be combined
-    std::array<const std::byte*, kMostRows> held{};  // whose elements are in a slot
-    std::array<int64_t, kMostRows> used{};           // the last batch of rows that a slot was in
+        pairs;       // what is made of columns where it is pairs: all of the first ones, then the others
+    RowSlots slots;  // of elements
+    std::array<const std::byte*, RowSlots::kMost> rows{};  // to be combined
     int64_t count = 0;
     bool is_begun = false;
-    int64_t batch = 1;
-    int64_t next = 0;
     int64_t first = 0;  // place of the part of a row
     // Divisors of averages and their reciprocals, and what all of them have in common.
     std::vector<double> divisors;
@@ -114,7 +104,7 @@ class SeparableWindows : public SeparableGeometry {
   void pool(const Part& part, int64_t planes, const std::byte* in, Buffers& buffers) const {
     if (buffers.first != part.first) {
       buffers.first = part.first;
-      buffers.held.fill(nullptr);
+      buffers.slots.forget();
       buffers.around = 0;
     }
     const bool is_in_place = is_in_place_ && (!is_of_channels_ || planes >= least());
@@ -193,13 +183,13 @@ class SeparableWindows : public SeparableGeometry {
   int64_t of_slot() const { return is_of_channels_ ? phase_ * row_.stride : all_; }
 
   // Whether elements of planes are taken apart where their columns are combined.
-  bool goes_apart() const { return row_.stride == 2 && stay_; }
+  bool goes_apart() const { return row_.stride == 2 && slots_.stay(); }
 
   // The rows of what is under the windows' taps in the dimensions from the d-th one on.
   void add(size_t d, const Part& part, int64_t planes, const std::byte* from, bool is_in_place,
            Buffers& buffers) const {
     if (d == std::min(nest_.outer.size(), kMostOuter)) {
-      if (buffers.count == slots_) combine_columns(planes, is_in_place, buffers);
+      if (buffers.count == slots_.count()) combine_columns(planes, is_in_place, buffers);
       const std::byte* const row = is_in_place ? from : copied(planes, from, buffers);
       buffers.rows[static_cast<size_t>(buffers.count++)] = row;
       return;
@@ -215,20 +205,9 @@ class SeparableWindows : public SeparableGeometry {
   // A copy of rows of elements that lie side by side.
   const std::byte* copied(int64_t planes, const std::byte* from, Buffers& buffers) const {
     const auto slot_at = [&](int64_t i) { return buffers.elements.data() + i * buffers.slot; };
-    for (int64_t i = 0; stay_ && i < slots_; ++i) {
-      if (buffers.held[static_cast<size_t>(i)] != from) continue;
-      buffers.used[static_cast<size_t>(i)] = buffers.batch;
-      return reinterpret_cast<const std::byte*>(slot_at(i));
-    }
-    // In the place of the oldest one that is not to be combined now.
-    const auto advance = [&] { buffers.next = buffers.next + 1 == slots_ ? 0 : buffers.next + 1; };
-    while (buffers.used[static_cast<size_t>(buffers.next)] == buffers.batch) advance();
-    buffers.used[static_cast<size_t>(buffers.next)] = buffers.batch;
-    buffers.held[static_cast<size_t>(buffers.next)] = from;
-    T* const to = slot_at(buffers.next);
-    advance();
-    copy(planes, from, buffers.first, to);
-    return reinterpret_cast<const std::byte*>(to);
+    const int64_t slot =
+        buffers.slots.of(from, [&](int64_t i) { copy(planes, from, buffers.first, slot_at(i)); });
+    return reinterpret_cast<const std::byte*>(slot_at(slot));
   }
   void copy(int64_t planes, const std::byte* from, int64_t place, T* elements) const {
     const Range inside = elements_of(place);
@@ -269,7 +248,7 @@ class SeparableWindows : public SeparableGeometry {
   }
   static void end_batch(Buffers& buffers) {
     buffers.count = 0;
-    ++buffers.batch;
+    buffers.slots.end_batch();
   }
 
   template <bool kArePairs, class To>
@@ -512,7 +491,7 @@ class SeparableWindows : public SeparableGeometry {
 
   // Whether pairs of singles hold the sums.
   bool fits_pairs() const {
-    if (!kHasPairs || !is_average() || !stay_) return false;
+    if (!kHasPairs || !is_average() || !slots_.stay()) return false;
     if (!is_of_channels_ && row_.stride > 2) return false;
     int64_t rows = 1;
     for (const Dimension& dimension : nest_.outer) {
@@ -533,8 +512,6 @@ class SeparableWindows : public SeparableGeometry {
   Operation operation_;
   bool is_paired_ = false;    // whether sums are pairs of singles
   bool is_in_place_ = false;  // whether rows are read where they are
-  bool stay_ = false;         // whether there is room for all rows of a window
-  int64_t slots_ = 1;
 };
 
 }  // namespace
