@@ -9,6 +9,7 @@
 
 #include "platform/isa.h"
 #include "pointwise/lanes.h"
+#include "pooling/geometry.h"
 #include "simd/bits_as.h"
 
 ANYDML_ISA_BEGIN
@@ -18,6 +19,8 @@ namespace {
 // has either, of kMost halves: 16 * 65504 < 2^24 * 2^-4, and 16 * 2^-4 = 2^24 * 2^-24.
 struct HalfSums {
   static constexpr int64_t kMost = 16;
+  // Where no instruction rounds a product and its sum once, doubles are faster.
+  static constexpr bool kAreFast = !kCompact;
   static constexpr int kLanes = sizeof(Singles) / sizeof(float);
 
   Singles high{};
@@ -61,6 +64,16 @@ struct HalfSums {
 class HalfColumns {
  public:
   static constexpr int64_t kMost = 4;  // 4 * 65504 < 2^18
+
+  // Of windows, columns first.
+  static bool hold(const Nest& nest) {
+    int64_t rows = 1;
+    for (const Dimension& dimension : nest.outer) {
+      if (dimension.window.taps > kMost) return false;
+      rows *= dimension.window.taps;
+    }
+    return rows <= kMost && nest.row.window.taps <= HalfSums::kMost / rows;
+  }
 
   ANYDML_INLINE void begin(Singles x) {
     all_ = Singles{} + kRounding;

@@ -60,7 +60,8 @@ class SeparableWindows : public SeparableGeometry {
   static constexpr int64_t kLeast = kFew * kEach;
   // Averages of halves in pairs of singles; where a product and its sum are not rounded once, doubles are
   // faster.
-  static constexpr bool kHasPairs = std::is_same_v<T, Half> && std::is_same_v<Combine, Sum> && !kCompact;
+  static constexpr bool kHasPairs =
+      std::is_same_v<T, Half> && std::is_same_v<Combine, Sum> && HalfSums::kAreFast;
   static constexpr int64_t kPaired = HalfSums::kLanes;
   static constexpr int64_t kPairs = kMany * kEach / kPaired;
 
@@ -489,16 +490,9 @@ class SeparableWindows : public SeparableGeometry {
     return std::ranges::all_of(lanes, [](float lane) { return lane == lane; });
   }
 
-  // Whether pairs of singles hold the sums.
   bool fits_pairs() const {
     if (!kHasPairs || !is_average() || !slots_.stay()) return false;
-    if (!is_of_channels_ && row_.stride > 2) return false;
-    int64_t rows = 1;
-    for (const Dimension& dimension : nest_.outer) {
-      if (dimension.window.taps > HalfSums::kMost) return false;
-      rows *= dimension.window.taps;
-    }
-    return rows <= HalfColumns::kMost && row_.taps <= HalfSums::kMost / rows;
+    return HalfColumns::hold(nest_) && (is_of_channels_ || row_.stride <= 2);
   }
 
   // Elements of a row that are read where they are.
