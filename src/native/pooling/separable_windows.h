@@ -113,7 +113,7 @@ class SeparableWindows : public SeparableGeometry {
     add(1, part, planes, in + part.first * row_.stride * row_.in_stride, is_in_place, buffers);
     if constexpr (kHasPairs) {
       if (is_paired_ && buffers.count > 0) {
-        columns_of_rows<true>(planes, is_in_place, buffers.pairs.data(), buffers);
+        columns_of_rows(planes, is_in_place, true, buffers);
         divide_by(part, buffers);
         if (average_pairs(numbers_of(planes), buffers)) return end_batch(buffers);
       }
@@ -243,7 +243,7 @@ class SeparableWindows : public SeparableGeometry {
   // Of the rows that are there, one after the other.
   void combine_columns(int64_t planes, bool is_in_place, Buffers& buffers) const {
     if (buffers.count == 0) return;
-    columns_of_rows<false>(planes, is_in_place, buffers.columns.data(), buffers);
+    columns_of_rows(planes, is_in_place, false, buffers);
     buffers.is_begun = true;
     end_batch(buffers);
   }
@@ -252,38 +252,41 @@ class SeparableWindows : public SeparableGeometry {
     buffers.slots.end_batch();
   }
 
-  template <bool kArePairs, class To>
-  void columns_of_rows(int64_t planes, bool is_in_place, To* columns, Buffers& buffers) const {
+  void columns_of_rows(int64_t planes, bool is_in_place, bool are_pairs, Buffers& buffers) const {
     const auto [begin, end] = elements_of(buffers.first);
-    const auto of_planes = [&](int64_t from, int64_t count, int64_t at) {
-      if (goes_apart()) return columns_of<true, kArePairs>(buffers, is_in_place, from, count, columns, at);
-      To* to = columns;
-      if constexpr (!kArePairs) to = row_.stride == 1 ? columns : buffers.line.data();
-      columns_of<false, kArePairs>(buffers, is_in_place, from, count, to, at);
-    };
-    const auto of_channels = [&](int64_t from, int64_t count, int64_t at) {
-      columns_of<false, kArePairs>(buffers, is_in_place, from, count, columns, at);
+    const bool is_apart = !is_of_channels_ && goes_apart();
+    Number* const columns = buffers.columns.data();
+    Number* const to = is_of_channels_ || row_.stride == 1 || is_apart ? columns : buffers.line.data();
+    const auto run = [&](int64_t from, int64_t count, int64_t at) {
+      if constexpr (kHasPairs) {
+        float* const pairs = buffers.pairs.data();
+        if (are_pairs && is_apart) {
+          return columns_of<true, true>(buffers, is_in_place, from, count, pairs, at);
+        }
+        if (are_pairs) return columns_of<false, true>(buffers, is_in_place, from, count, pairs, at);
+      }
+      if (is_apart) return columns_of<true, false>(buffers, is_in_place, from, count, to, at);
+      columns_of<false, false>(buffers, is_in_place, from, count, to, at);
     };
     if (!is_in_place) {
-      if (is_of_channels_) {
-        of_channels(0, of_slot(), 0);
-      } else {
-        of_planes(0, planes * pitch_ + (row_.taps - 1) * row_.dilation, 0);
-      }
+      run(0, is_of_channels_ ? of_slot() : planes * pitch_ + (row_.taps - 1) * row_.dilation, 0);
     } else if (is_of_channels_) {
       pad({begin, end}, columns);
-      if constexpr (kArePairs) pad({begin, end}, columns + buffers.columns.size());
+      if (are_pairs) {
+        pad({begin, end}, buffers.pairs.data());
+        pad({begin, end}, buffers.pairs.data() + buffers.columns.size());
+      }
       int64_t from = (begin - row_.start) * row_.in_stride;
       if (row_.stride == 1 && row_.in_stride == planes * kItem && planes == at_once_) {
-        of_channels(from, (end - begin) * planes, begin * planes);
+        run(from, (end - begin) * planes, begin * planes);
       } else {
         for (int64_t i = begin; i < end; ++i, from += row_.in_stride) {
-          of_channels(from, planes, offset_of(i, at_once_));
+          run(from, planes, offset_of(i, at_once_));
         }
       }
     } else {
       for (int64_t p = 0; p < planes; ++p) {
-        of_planes(p * nest_.outer[0].window.in_stride, end - begin, p * pitch_ + begin);
+        run(p * nest_.outer[0].window.in_stride, end - begin, p * pitch_ + begin);
       }
     }
   }
