@@ -47,6 +47,9 @@ class SeparableWindows : public SeparableGeometry {
     const int64_t run = is_of_channels ? at_once_ : elements.size();
     const int64_t step = is_of_channels ? nest_.outer[0].window.in_stride : row_.in_stride;
     is_paired_ = fits_pairs();
+    int64_t bytes = row_.size * kItem;
+    for (const Dimension& dimension : nest_.outer) bytes *= dimension.window.size;
+    is_far_ = bytes >= kStreamFrom;
     is_in_place_ = slots_.stay() && step == kItem && run >= least();
   }
 
@@ -345,8 +348,10 @@ class SeparableWindows : public SeparableGeometry {
       }
     }
     for (int64_t r = kIsSum && !is_begun ? 1 : 0; r < buffers.count; ++r) {
-      prefetch_line(rows[r] + from + kAhead);
-      if constexpr (kVectors * kEach * kItem > kLine) prefetch_line(rows[r] + from + kAhead + kLine);
+      if (is_far_) {
+        prefetch_line(rows[r] + from + kAhead);
+        if constexpr (kVectors * kEach * kItem > kLine) prefetch_line(rows[r] + from + kAhead + kLine);
+      }
       ANYDML_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) all[v] = combined(all[v], number(r, v));
     }
@@ -376,7 +381,7 @@ class SeparableWindows : public SeparableGeometry {
     ANYDML_UNROLL(4)
     for (int64_t v = 0; v < kPairs; ++v) all[v].begin(element(0, v));
     for (int64_t r = 1; r < buffers.count; ++r) {
-      prefetch_line(rows[r] + from + kAhead);
+      if (is_far_) prefetch_line(rows[r] + from + kAhead);
       ANYDML_UNROLL(4)
       for (int64_t v = 0; v < kPairs; ++v) all[v].add(element(r, v));
     }
@@ -507,6 +512,7 @@ class SeparableWindows : public SeparableGeometry {
   }
 
   Operation operation_;
+  bool is_far_ = false;       // whether elements are past the caches
   bool is_paired_ = false;    // whether sums are pairs of singles
   bool is_in_place_ = false;  // whether rows are read where they are
 };
