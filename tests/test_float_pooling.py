@@ -154,3 +154,28 @@ def test_averages_of_what_is_not_finite() -> None:
     np.testing.assert_array_equal(found, anydml.average_pooling(x, 3, device="reference"))
     assert np.isinf(found).any()
     assert np.isnan(found).any()
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("window", [(3, 3), (2, 4), (1, 2), (4, 4), (3, 5)])
+def test_averages_of_halves_beside_ties(window: tuple[int, int], stride: int, is_last: bool) -> None:
+    """Sums are those of two neighbouring halves times half the count, and at times some of the least halves beside."""
+    rng = np.random.default_rng(stride)
+    count = window[0] * window[1]
+    low = rng.integers(1 << 10, 2 << 10, (3, 40, 1)) * 2.0 ** rng.integers(-20, 2, (3, 40, 1))
+    high = low + 2.0 ** (np.floor(np.log2(low)) - 10)
+    # low * count / 2 and high * count / 2 as multiples by powers of 2
+    powers = [2.0**k for k in range(-1, 4) if int(count) >> (k + 1) & 1]
+    taps = np.concatenate([low * each for each in powers] + [high * each for each in powers], 2)
+    taps = np.concatenate([taps, rng.integers(-1, 2, (3, 40, count)) * 2.0**-24 * (rng.random((3, 40, 1)) < 0.7)], 2)
+    taps = rng.permuted(taps[..., :count] * rng.choice([-1, 1], (3, 40, 1)), axis=2)
+    x = taps.reshape(1, 3, 40, *window).transpose(0, 1, 3, 2, 4).reshape(1, 3, window[0], -1)
+    x = np.repeat(np.tile(x, (1, 1, 2, 1)), 11, 1).astype(np.float16)
+    if is_last:
+        x = np.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    under = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), window, axis=(2, 3))
+    sums = under.sum((4, 5)) + 0.0  # without the sign of 0
+    expected = (sums / count).astype(np.float16)[:, :, ::stride, ::stride]
+    found = anydml.average_pooling(x, window, strides=stride)
+    np.testing.assert_array_equal(found.view(np.uint16), expected.view(np.uint16))

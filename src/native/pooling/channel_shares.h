@@ -21,6 +21,7 @@
 #include "pooling/channels.h"
 #include "pooling/geometry.h"
 #include "pooling/rows.h"
+#include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -50,6 +51,7 @@ class ChannelSharesPlan final : public Plan {
     const int64_t calls = std::min(calls_for(bytes_, threads), all);
     parallel_for(calls, threads, [&](int64_t call) {
       Shares shares(*this);
+      StagedWriter writer(is_streamed_);
       int64_t number = share_begin(call, calls, all);
       const int64_t end = share_begin(call + 1, calls, all);
       for (LoopCursor cursor(rows_, number); number < end; ++number, cursor.advance()) {
@@ -57,7 +59,7 @@ class ChannelSharesPlan final : public Plan {
         const int64_t count = share_begin(cursor.index(1) + 1, parts_, channels_.size) - first;
         shares.begin(count);
         add_rows(0, cursor, gradient + cursor.in() + first * kItem, 1, shares);
-        put(shares, count, out + cursor.out() + first * kItem);
+        put(shares, count, out + cursor.out() + first * kItem, writer);
       }
     });
   }
@@ -127,20 +129,48 @@ class ChannelSharesPlan final : public Plan {
         channels_(dimensions[1].window),
         outer_(dimensions.begin() + 2, dimensions.end() - 1),
         width_(dimensions.back()),
-        parts_(std::max<int64_t>(1, channels_.size / kLeastChannels)),
-        pitch_(divided_up(divided_up(channels_.size, parts_), kBlock) * kBlock),
+        slots_(rows_over_an_element(outer_)),
+        parts_(parts_of(channels_, slots_ * width_.window.places)),
+        pitch_(pitch_of(channels_, parts_)),
         slot_(width_.window.places * pitch_) {
     const Sliding& batch = dimensions[0].window;
     rows_ = {{batch.size, batch.out_stride, batch.in_stride}, {parts_, 0, 0}};
     int64_t places = batch.size * channels_.size * width_.window.places;
     for (const Dimension& dimension : outer_) {
-      const Sliding& window = dimension.window;
-      rows_.push_back({window.size, 0, window.in_stride});
-      slots_ *= std::min(divided_up(window.taps, window.stride), std::max<int64_t>(window.places, 1));
-      places *= window.places;
+      rows_.push_back({dimension.window.size, 0, dimension.window.in_stride});
+      places *= dimension.window.places;
     }
     for (int64_t i = 0; i < width_.window.size; ++i) columns_.push_back(reaching(width_.window, {i, i + 1}));
-    bytes_ = (3 * steps_of(rows_) * width_.window.size * pitch_ + places) * kItem;
+    const int64_t elements = steps_of(rows_) * width_.window.size * pitch_;
+    bytes_ = (3 * elements + places) * kItem;
+    const bool is_packed = parts_ == 1 && width_.window.in_stride == channels_.size * kItem;
+    is_streamed_ = is_packed && elements * kItem >= kStreamFrom;
+  }
+
+  // How many rows of windows hold one element.
+  static int64_t rows_over_an_element(const std::vector<Dimension>& outer) {
+    int64_t rows = 1;
+    for (const Dimension& dimension : outer) {
+      const Sliding& window = dimension.window;
+      rows *= std::min(divided_up(window.taps, window.stride), std::max<int64_t>(window.places, 1));
+    }
+    return rows;
+  }
+
+  // Of the channels, as few as have room: a part's lines lie apart in memory, which took twice the time of
+  // all in a row.
+  static int64_t parts_of(const Sliding& channels, int64_t windows) {
+    const int64_t most = std::max<int64_t>(1, channels.size / kLeastChannels);
+    int64_t parts = 1;
+    const auto fits = [&] {
+      const int64_t pitch = pitch_of(channels, parts);
+      return windows * pitch <= kMostShares && pitch * kItem <= StagedWriter::kMost;
+    };
+    while (parts < most && !fits()) ++parts;
+    return parts;
+  }
+  static int64_t pitch_of(const Sliding& channels, int64_t parts) {
+    return divided_up(divided_up(channels.size, parts), kBlock) * kBlock;
   }
 
   // The rows of windows over the elements' row, in the dimensions from the d-th one on; `count` is what is
@@ -160,24 +190,38 @@ class ChannelSharesPlan final : public Plan {
     }
   }
 
+  // Blocks of channels, where there is a whole one: the last one ends with them, and so may have some twice.
+  template <class Run>
+  ANYDML_INLINE static bool for_blocks(int64_t channels, const Run& run) {
+    for (int64_t c = 0; c + kBlock <= channels; c += kBlock) run(c);
+    if (channels >= kBlock && channels % kBlock > 0) run(channels - kBlock);
+    return channels >= kBlock;
+  }
+
   // What each element has of each window of a row.
   void fill(const std::byte* from, double count, int64_t channels, double* to) const {
     for (int64_t place = 0; place < width_.window.places; ++place, to += pitch_) {
-      std::fill(to + pitch_ - kBlock, to + pitch_, 0.0);
-      load_row<T>(from + place * width_.window.out_stride, kItem, channels, to);
       const Quotient quotient(count * width_.counted[static_cast<size_t>(place)]);
-      for (int64_t c = 0; c < pitch_; c += kLanes) {
-        Doubles share;
-        std::memcpy(&share, to + c, sizeof(share));
-        share = quotient.of(share);
-        std::memcpy(to + c, &share, sizeof(share));
-      }
+      const std::byte* const gradients = from + place * width_.window.out_stride;
+      const auto fill_at = [&](int64_t c) { fill_block(gradients + c * kItem, quotient, to + c); };
+      if (for_blocks(channels, fill_at)) continue;
+      T few[kBlock]{};
+      std::memcpy(few, gradients, static_cast<size_t>(channels * kItem));
+      fill_block(reinterpret_cast<const std::byte*>(few), quotient, to);
+    }
+  }
+  static void fill_block(const std::byte* from, const Quotient& quotient, double* to) {
+    ANYDML_UNROLL(4)
+    for (int64_t c = 0; c < kBlock; c += kLanes) {
+      const Doubles share = quotient.of(load_numbers<T, double, Doubles>(from + c * kItem));
+      std::memcpy(to + c, &share, sizeof(share));
     }
   }
 
-  void put(Shares& shares, int64_t count, std::byte* to) const {
+  void put(Shares& shares, int64_t count, std::byte* out, StagedWriter& writer) const {
     const Sliding& window = width_.window;
-    for (int64_t i = 0; i < window.size; ++i, to += window.in_stride) {
+    for (int64_t i = 0; i < window.size; ++i, out += window.in_stride) {
+      std::byte* const to = writer.reserve(out, count * kItem);
       const Range& places = columns_[static_cast<size_t>(i)];
       shares.of_element.clear();
       for (const double* const row : shares.rows) {
@@ -185,12 +229,14 @@ class ChannelSharesPlan final : public Plan {
           shares.of_element.push_back(row + place * pitch_);
         }
       }
-      int64_t c = 0;
-      for (; c + kBlock <= count; c += kBlock) put_block(shares.of_element, c, to + c * kItem);
-      if (c == count) continue;
-      T last[kBlock];
-      put_block(shares.of_element, c, reinterpret_cast<std::byte*>(last));
-      std::memcpy(to + c * kItem, last, static_cast<size_t>((count - c) * kItem));
+      const auto put_at = [&](int64_t c) {
+        put_block(shares.of_element, c, to + c * kItem);
+        writer.send_line();
+      };
+      if (for_blocks(count, put_at)) continue;
+      T few[kBlock];
+      put_block(shares.of_element, 0, reinterpret_cast<std::byte*>(few));
+      std::memcpy(to, few, static_cast<size_t>(count * kItem));
     }
   }
   static void put_block(const std::vector<const double*>& sources, int64_t c, std::byte* to) {
@@ -213,13 +259,14 @@ class ChannelSharesPlan final : public Plan {
   Sliding channels_;
   std::vector<Dimension> outer_;  // that windows slide along around the width
   Dimension width_;
+  int64_t slots_;               // rows of windows over an element
   int64_t parts_;               // of the channels
   int64_t pitch_;               // of a part's shares
   int64_t slot_;                // shares of a row of windows
-  int64_t slots_ = 1;           // rows of windows over an element
   std::vector<Loop> rows_;      // images, parts, and rows of elements
   std::vector<Range> columns_;  // the places of windows over each element of a row
   int64_t bytes_ = 0;
+  bool is_streamed_ = false;  // by non-temporal stores
 };
 
 }  // namespace

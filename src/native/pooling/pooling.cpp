@@ -20,6 +20,7 @@
 #include "platform/parallel.h"
 #include "pooling/channels.h"
 #include "pooling/geometry.h"
+#include "pooling/half_sums.h"
 #include "pooling/roots.h"
 #include "pooling/rows.h"
 #include "pooling/separable_geometry.h"
@@ -325,11 +326,15 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
                                                         false);
     }
     // Of windows that share few elements, sums of singles and maxima with indices are as fast from registers,
-    // without a buffer; and those of halves, which are converted for each tap there, in memory.
+    // without a buffer; and those of halves, which are converted for each tap there, in memory, but for
+    // averages in pairs of singles.
     const auto has_gain = [&](const Sliding& row) {
       constexpr bool kIsSum = std::is_same_v<typename Operation::Combine, Sum>;
       constexpr bool kIsHalf = std::is_same_v<typename Operation::Element, Half>;
       if (row.stride == 1 || !(kIsSum || has_indices_of<Operation>())) return true;
+      if constexpr (kIsSum && kIsHalf && HalfSums::kAreFast) {
+        if (operation.is_average() && HalfColumns::hold(with_channels_between(nest))) return true;
+      }
       return kIsHalf && bytes < kStreamFrom;
     };
     if (by_channels && counts && !nest.outer.empty() && nest.outer.back().slides() &&

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -19,6 +21,10 @@ namespace {
 
 // Places of a row up to which several planes are pooled at once.
 constexpr int64_t kNarrow = 64;
+
+// How far ahead in a plane its next rows are fetched into the caches, in bytes: those of several planes are
+// read in turn, each a few lines at a time, which the processor by itself fetches too late.
+constexpr int64_t kAhead = 1 << 10;
 
 // Elements of a row of a plane in the buffer, a multiple of the stride: from the first place's window to the
 // last's.
@@ -84,6 +90,53 @@ struct NumbersOf<double> {
   using type = Doubles;
 };
 
+// Which rows of elements, or what is made of them, a buffer's slots hold: a window's rows stay as long as the
+// next ones have them too.
+class RowSlots {
+ public:
+  // Rows that are combined at once: as many as a window of 3 x 3 x 3 has.
+  static constexpr int64_t kMost = 9;
+
+  // For windows of so many rows, which stay only where there is room for all.
+  explicit RowSlots(int64_t rows) : count_(std::min(rows, kMost)), stay_(rows <= kMost) {}
+
+  int64_t count() const { return count_; }
+  bool stay() const { return stay_; }
+
+  void forget() { held_.fill(nullptr); }
+
+  // The slot of the row that lies at `from`; calls fill(slot) where it is in none.
+  template <class Fill>
+  int64_t of(const std::byte* from, const Fill& fill) {
+    for (int64_t i = 0; stay_ && i < count_; ++i) {
+      if (held_[static_cast<size_t>(i)] != from) continue;
+      used_[static_cast<size_t>(i)] = batch_;
+      return i;
+    }
+    // In the place of the oldest one that is not to be combined now.
+    while (used_[static_cast<size_t>(next_)] == batch_) advance();
+    const int64_t slot = next_;
+    used_[static_cast<size_t>(slot)] = batch_;
+    held_[static_cast<size_t>(slot)] = from;
+    advance();
+    fill(slot);
+    return slot;
+  }
+
+  // What comes is combined with others.
+  void end_batch() { ++batch_; }
+
+ private:
+  void advance() { next_ = next_ + 1 == count_ ? 0 : next_ + 1; }
+
+  int64_t count_;
+  bool stay_;
+  std::array<const std::byte*, kMost> held_{};
+  std::array<int64_t, kMost> used_{};  // the last batch of rows that a slot was in
+  int64_t batch_ = 1;
+  int64_t next_ = 0;
+};
+
 // Where the elements of rows lie in a buffer, in which those that have the same place in their steps follow
 // each other, and where what is made of them does.
 class SeparableGeometry {
@@ -111,9 +164,19 @@ class SeparableGeometry {
         plane_step_(is_of_channels ? 1 : pitch_ / row_.stride),
         slot_(is_of_channels ? places_ * at_once_ : at_once_ * plane_step_),
         all_(at_once_ * pitch_ + (is_of_channels ? 0 : (row_.taps - 1) * row_.dilation)),
-        phase_(divided_up(all_, row_.stride) + behind) {
+        phase_(divided_up(all_, row_.stride) + behind),
+        slots_(rows_of(nest_)) {
     require(nest_.outer.size() <= kMostOuter, "dimensions of pooling");
     for (int64_t k = 0; k < row_.taps; ++k) taps_.push_back(offset_of(k * row_.dilation, place_step_));
+  }
+
+  // Under a window, as many as matter.
+  static int64_t rows_of(const Nest& nest) {
+    int64_t rows = 1;
+    for (const Dimension& dimension : nest.outer) {
+      rows *= std::min({dimension.window.taps, dimension.window.size, RowSlots::kMost + 1});
+    }
+    return rows;
   }
 
   // Of an element.
@@ -140,6 +203,7 @@ class SeparableGeometry {
   int64_t slot_;               // numbers of all places
   int64_t all_;                // elements of the rows in a buffer
   int64_t phase_;              // from those of a place in a step to those of the next one
+  RowSlots slots_;             // as they are at first
   std::vector<int64_t> taps_;  // of a row: where their elements lie
 };
 

@@ -19,6 +19,7 @@
 #include "pooling/windows.h"
 #include "simd/strided_copy.h"
 #include "simd/unaligned.h"
+#include "stores/nontemporal.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -36,14 +37,7 @@ class SeparableMaxima : public SeparableGeometry {
   static constexpr bool kHasIndices = true;
   using Indices = Lanes<int32_t, static_cast<int>(kEach)>;
 
-  SeparableMaxima(Nest nest, bool is_of_channels) : SeparableGeometry(std::move(nest), is_of_channels, 0) {
-    int64_t rows = 1;
-    for (const Dimension& dimension : nest_.outer) {
-      rows *= std::min({dimension.window.taps, dimension.window.size, kMostRows + 1});
-    }
-    stay_ = rows <= kMostRows;
-    slots_ = std::min(rows, kMostRows);
-  }
+  SeparableMaxima(Nest nest, bool is_of_channels) : SeparableGeometry(std::move(nest), is_of_channels, 0) {}
 
  private:
   static constexpr Number kStart = QuickMaximum::kStart<Number>;
@@ -54,8 +48,6 @@ class SeparableMaxima : public SeparableGeometry {
     int32_t* where;
     int32_t index;
   };
-  // Rows that are combined at once, and kept for the next window: as many as one of 3 x 3 x 3 has.
-  static constexpr int64_t kMostRows = 9;
   // Vectors at once, and what they go over behind the last number.
   static constexpr int64_t kMany = 4;
   static constexpr int64_t kBehind = kMany * kEach;
@@ -67,12 +59,13 @@ class SeparableMaxima : public SeparableGeometry {
           // What is between rows is never written.
           elements(static_cast<size_t>(plan.all_ + kBehind), T(kStart)),
           span(static_cast<size_t>(plan.phase_ * plan.row_.stride + kBehind), kStart),
-          rows(static_cast<size_t>(slot * plan.slots_)),
+          rows(static_cast<size_t>(slot * plan.slots_.count())),
           indices(rows.size()),
           numbers(static_cast<size_t>(slot)),
           where(numbers.size()),
           results(std::is_same_v<T, Number> ? 0 : numbers.size()),
-          room(plan.row_.stride > 1 ? elements.size() : 0) {
+          room(plan.row_.stride > 1 ? elements.size() : 0),
+          slots(plan.slots_) {
       for (size_t k = 0; k < plan.taps_.size(); ++k) {
         const int64_t index = static_cast<int64_t>(k) * plan.row_.dilation * plan.nest_.row.index_step;
         taps.push_back({span.data() + plan.taps_[k], nullptr, static_cast<int32_t>(index)});
@@ -89,13 +82,10 @@ class SeparableMaxima : public SeparableGeometry {
     std::vector<int32_t> where;  // the taps of the maxima, as what indices count from a window's origin
     std::vector<T> results;
     std::vector<T> room;
-    std::array<const std::byte*, kMostRows> held{};  // whose numbers are in a slot
-    std::array<Source, kMostRows> batch_of{};        // rows to be combined
-    std::array<int64_t, kMostRows> used{};           // the last batch of rows that a slot was in
+    RowSlots slots;                                  // of numbers
+    std::array<Source, RowSlots::kMost> batch_of{};  // rows to be combined
     int64_t count = 0;
     bool is_begun = false;
-    int64_t batch = 1;
-    int64_t next = 0;
     int64_t first = 0;  // place of the part of a row
   };
 
@@ -104,7 +94,7 @@ class SeparableMaxima : public SeparableGeometry {
   void pool(const Part& part, int64_t planes, const std::byte* in, Buffers& buffers) const {
     if (buffers.first != part.first) {
       buffers.first = part.first;
-      buffers.held.fill(nullptr);
+      buffers.slots.forget();
     }
     buffers.is_begun = false;
     add(1, part, planes, in + part.first * row_.stride * row_.in_stride, 0, buffers);
@@ -129,7 +119,7 @@ class SeparableMaxima : public SeparableGeometry {
   void add(size_t d, const Part& part, int64_t planes, const std::byte* from, int64_t index,
            Buffers& buffers) const {
     if (d == std::min(nest_.outer.size(), kMostOuter)) {
-      if (buffers.count == slots_) combine_rows(numbers_of(planes), buffers);
+      if (buffers.count == slots_.count()) combine_rows(numbers_of(planes), buffers);
       const int64_t slot = slot_of(planes, from, buffers);
       Source& row = buffers.batch_of[static_cast<size_t>(buffers.count++)];
       row = slot_at(slot, buffers);
@@ -152,21 +142,10 @@ class SeparableMaxima : public SeparableGeometry {
 
   // Where there is what is made of the taps in rows of elements that lie side by side.
   int64_t slot_of(int64_t planes, const std::byte* from, Buffers& buffers) const {
-    for (int64_t i = 0; stay_ && i < slots_; ++i) {
-      if (buffers.held[static_cast<size_t>(i)] != from) continue;
-      buffers.used[static_cast<size_t>(i)] = buffers.batch;
-      return i;
-    }
-    // In the place of the oldest one that is not to be combined now.
-    const auto advance = [&] { buffers.next = buffers.next + 1 == slots_ ? 0 : buffers.next + 1; };
-    while (buffers.used[static_cast<size_t>(buffers.next)] == buffers.batch) advance();
-    buffers.used[static_cast<size_t>(buffers.next)] = buffers.batch;
-    buffers.held[static_cast<size_t>(buffers.next)] = from;
-    const int64_t slot = buffers.next;
-    advance();
-    read(planes, from, buffers);
-    combine(buffers.taps.data(), row_.taps, numbers_of(planes), false, slot_at(slot, buffers));
-    return slot;
+    return buffers.slots.of(from, [&](int64_t slot) {
+      read(planes, from, buffers);
+      combine(buffers.taps.data(), row_.taps, numbers_of(planes), false, slot_at(slot, buffers));
+    });
   }
 
   // Rows of elements side by side, as numbers: those that have the same place in their steps follow each
@@ -188,6 +167,7 @@ class SeparableMaxima : public SeparableGeometry {
     for (int64_t p = 0; p < planes; ++p, from += nest_.outer[0].window.in_stride) {
       std::byte* const to = elements + (p * pitch_ + inside.begin) * kItem;
       if (row_.in_stride == kItem) {
+        prefetch_lines(from + kAhead, inside.size() * kItem);
         copy_short(to, from, inside.size() * kItem);
       } else {
         for (int64_t i = 0; i < inside.size(); ++i) {
@@ -265,7 +245,7 @@ class SeparableMaxima : public SeparableGeometry {
     combine(buffers.batch_of.data(), buffers.count, count, buffers.is_begun, to);
     buffers.is_begun = true;
     buffers.count = 0;
-    ++buffers.batch;
+    buffers.slots.end_batch();
   }
 
   // One source after the other; before them what there is already, if it has been begun.
@@ -307,9 +287,6 @@ class SeparableMaxima : public SeparableGeometry {
       std::memcpy(to.where + i + v * kEach, &where[v], sizeof(Indices));
     }
   }
-
-  bool stay_ = false;  // whether there is room for all rows of a window
-  int64_t slots_ = 1;
 };
 
 }  // namespace
