@@ -34,7 +34,7 @@ struct SoftmaxColumns {
   bool is_logarithm;
 
   // Of sixteen columns: the largest elements, the sums of e^(x - most) of the others, and how many equal
-  // them. `sum` has those of the others that are still in units of the largest elements' scaled powers.
+  // them. `sum` has those of the others that are still scaled as powers below the largest elements are.
   struct State {
     std::array<float, kLanes> most;
     std::array<double, kLanes> others{};
@@ -48,11 +48,12 @@ struct SoftmaxColumns {
     part.for_rows(kRows, [&](const ColumnPart& some) {
       part.is_half ? add_rows<Half>(states, some) : add_rows<float>(states, some);
     });
-    for (int64_t n = 0; n < part.lines(); ++n) settle(states[n]);
   }
 
   static void merge(State& all, const State& part) {
     State scaled = part;
+    settle(all);
+    settle(scaled);
     rescale(all, scaled);
     rescale(scaled, all);
     for (size_t k = 0; k < kLanes; ++k) all.others[k] += scaled.others[k];
@@ -61,6 +62,7 @@ struct SoftmaxColumns {
 
   // Leaves what results are made with: shares, or logarithms. An infinite largest element leaves NaN.
   void finish(State& state) const {
+    settle(state);
     std::array<double, kLanes>& of = state.others;
     for (size_t k = 0; k < kLanes; ++k) {
       const bool is_finite = std::fabs(state.most[k]) < std::numeric_limits<float>::infinity();
@@ -177,19 +179,30 @@ struct SoftmaxColumns {
       return add_largest<T>(state, x, largest);
     if constexpr (std::is_same_v<T, float>) {
       if (!are_near) [[unlikely]]
-        return add_below<T, true>(state, most, x);
+        return add_below<T, true, false>(state, most, x);
     }
-    add_below<T, false>(state, most, x);
+    add_below<T, false, false>(state, most, x);
   }
 
-  template <class T, bool kIsFar>
+  // Adds the powers of the elements, of which some are the largest where kHasLargest.
+  template <class T, bool kIsFar, bool kHasLargest>
   ANYDML_INLINE static void add_below(State& state, const Sixteen& most, const Sixteen* x) {
     const BelowAll below(most);
+    const auto all = bits_as<Sixteen>(state.most);
     Wide sum = wide_at(state.sum.data());
+    Sixteen equal{};
     const auto plus = [](Singles a, Singles b) ANYDML_INLINE_LAMBDA { return a + b; };
-    const auto pair = [&](int64_t r) ANYDML_INLINE_LAMBDA {
-      return each_part(plus, below.template of<T, kIsFar>(x[r]), below.template of<T, kIsFar>(x[r + 1]));
+    const auto power = [&](int64_t r) ANYDML_INLINE_LAMBDA {
+      const Sixteen own = below.template of<T, kIsFar>(x[r]);
+      if constexpr (!kHasLargest) return own;
+      equal = each_part([](Singles v, Singles m, Singles count)
+                            ANYDML_INLINE_LAMBDA { return v == m ? count + 1.0F : count; },
+                        x[r], all, equal);
+      return each_part([](Singles v, Singles m, Singles own_power)
+                           ANYDML_INLINE_LAMBDA { return v == m ? Singles{} : own_power; },
+                       x[r], all, own);
     };
+    const auto pair = [&](int64_t r) ANYDML_INLINE_LAMBDA { return each_part(plus, power(r), power(r + 1)); };
     if constexpr (std::is_same_v<T, Half>) {
       sum = sum +
             as_wide(each_part(plus, each_part(plus, pair(0), pair(2)), each_part(plus, pair(4), pair(6))));
@@ -197,35 +210,67 @@ struct SoftmaxColumns {
       for (int64_t r = 0; r < kRows; r += 2) sum = sum + as_wide(pair(r));
     }
     put_wide(state.sum.data(), sum);
+    if constexpr (kHasLargest) {
+      put_wide(state.equal.data(), wide_at(state.equal.data()) + as_wide(equal));
+    }
   }
 
   // Where some are as large as the largest so far, or larger.
   template <class T>
   ANYDML_NOINLINE static void add_largest(State& state, const Sixteen* x, const Sixteen& largest) {
     State next;
-    next.most = numbers_of(largest);
-    settle(state);
-    rescale(state, next);
-    const Sixteen most = finite(state.most);
-    std::is_same_v<T, float>&& is_any_far(most) ? add_masked<T, true>(state, most, x)
-                                                : add_masked<T, false>(state, most, x);
-  }
-  template <class T, bool kIsFar>
-  static void add_masked(State& state, const Sixteen& most, const Sixteen* x) {
-    const BelowAll below(most);
-    const auto all = bits_as<Sixteen>(state.most);
-    Wide sum{};
-    Sixteen equal{};
-    for (int64_t r = 0; r < kRows; ++r) {
-      sum = sum + as_wide(each_part([](Singles v, Singles m, Singles power)
-                                        ANYDML_INLINE_LAMBDA { return v == m ? Singles{} : power; },
-                                    x[r], all, below.template of<T, kIsFar>(x[r])));
-      equal = each_part([](Singles v, Singles m, Singles count)
-                            ANYDML_INLINE_LAMBDA { return v == m ? count + 1.0F : count; },
-                        x[r], all, equal);
+    next.most = numbers_of(each_part([](Singles v, Singles most)
+                                         ANYDML_INLINE_LAMBDA { return lane_max<float>(v, most); },
+                                     largest, bits_as<Sixteen>(state.most)));
+    if constexpr (std::is_same_v<T, float>) {
+      if (is_any_far(finite(state.most)) || is_any_far(finite(next.most))) {
+        settle(state);
+        rescale(state, next);
+        const Sixteen most = finite(state.most);
+        return is_any_far(most) ? add_below<T, true, true>(state, most, x)
+                                : add_below<T, false, true>(state, most, x);
+      }
     }
-    put_wide(state.sum.data(), sum);
-    put_wide(state.equal.data(), wide_at(state.equal.data()) + as_wide(equal));
+    raise(state, next.most);
+    add_below<T, false, true>(state, finite(state.most), x);
+  }
+
+  // To larger elements, none of them far from 0: with powers of those before, which are others now, all that
+  // was added is scaled by a power of two.
+  static void raise(State& state, const SixteenSingles& to) {
+    const Sixteen before = finite(state.most);
+    const BelowAll below(before);
+    const BelowAll below_next(finite(to));
+    const Wide of_before = below.exact<false>(before);
+    // The exponents of scaled powers, in eighths.
+    const SixteenSingles eighths =
+        numbers_of(each_part([](const PowersBelow& next, const PowersBelow& own)
+                                 ANYDML_INLINE_LAMBDA { return next.shift - own.shift; },
+                             below_next, below));
+    std::array<double, kLanes> factors;
+    for (size_t k = 0; k < kLanes; ++k) {
+      constexpr int64_t kBias = 1023;
+      // Where there was no number, there is nothing to scale.
+      const int64_t exponent = std::clamp<int64_t>(static_cast<int32_t>(eighths[k]) / 8, 1 - kBias, 0);
+      factors[k] = bits_as<double>((exponent + kBias) << 52);
+    }
+    const Wide sum = wide_at(state.sum.data());
+    const Wide equal = wide_at(state.equal.data());
+    const Wide factor = wide_at(factors.data());
+    const Wide most = as_wide(bits_as<Sixteen>(state.most));
+    const Wide largest = as_wide(bits_as<Sixteen>(to));
+    put_wide(state.sum.data(),
+             each_of(
+                 [](Doubles is, Doubles was, Doubles all, Doubles count, Doubles power, Doubles by)
+                     ANYDML_INLINE_LAMBDA {
+                       const Doubles more = was == static_cast<double>(kLowest) ? Doubles{} : count * power;
+                       return is > was ? (all + more) * by : all;
+                     },
+                 largest, most, sum, equal, of_before, factor));
+    put_wide(state.equal.data(), each_of([](Doubles is, Doubles was, Doubles count)
+                                             ANYDML_INLINE_LAMBDA { return is > was ? Doubles{} : count; },
+                                         largest, most, equal));
+    state.most = to;
   }
 
   // Writes result(n, x) for the elements of each row.
@@ -283,12 +328,27 @@ struct SoftmaxColumns {
   template <class T>
   static void map_logarithms(const State* states, const ColumnPart& part) {
     Logarithms of[kMostLines];
+    struct Shift {
+      Sixteen high;
+      Sixteen low;
+    };
+    Shift shifts[kMostLines];
+    bool are_near = true;
     for (int64_t n = 0; n < part.lines(); ++n) {
       const State& state = states[n];
       const bool is_near =
           std::ranges::all_of(state.others, [](double x) { return x >= Logarithms::kLeast; }) &&
           std::ranges::all_of(state.most, [](float x) { return std::fabs(x) <= Logarithms::kMost; });
       of[n] = {as_wide(finite(state.most)), wide_at(state.others.data()), is_near};
+      shifts[n] = {of[n].high, of[n].low};
+      are_near = are_near && is_near;
+    }
+    // Side by side where nothing else is needed.
+    if (are_near) {
+      return for_results<T>(part, [&shifts](int64_t n, const Sixteen& x) ANYDML_INLINE_LAMBDA {
+        return each_part([](Singles v, Singles h, Singles l) ANYDML_INLINE_LAMBDA { return (v - h) - l; }, x,
+                         shifts[n].high, shifts[n].low);
+      });
     }
     for_results<T>(part, [&of](int64_t n, const Sixteen& x) ANYDML_INLINE_LAMBDA {
       return of[n].is_near ? of[n].rest_of(x) : as_sixteen(as_wide(x) - of[n].most - of[n].logarithm);
