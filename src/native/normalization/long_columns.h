@@ -112,6 +112,7 @@ class LongColumnsPlan final : public Plan {
     for_parts([&](int64_t i, const ColumnPart& some) { op_.add(states.data() + i * at_once_, some); });
     parallel_for(tiles_ * at_once_, threads, [&](int64_t i) {
       State& all = states[static_cast<size_t>(i / at_once_ * parts_ * at_once_ + i % at_once_)];
+      for (int64_t k = 0; k < parts_; ++k) Op::close((&all)[k * at_once_]);
       for (int64_t k = 1; k < parts_; ++k) Op::merge(all, (&all)[k * at_once_]);
       op_.finish(all);
     });

@@ -31,17 +31,30 @@ struct SoftmaxColumns {
   // Whose states stay in the first cache beside some rows.
   static constexpr int64_t kMostLines = 32;
 
+  static constexpr float kLowest = -std::numeric_limits<float>::infinity();
+
   bool is_logarithm;
 
   // Of sixteen columns: the largest elements, the sums of e^(x - most) of the others, and how many equal
-  // them. `sum` has those of the others that are still scaled as powers below the largest elements are.
+  // them. While elements are added, `sum` has those of the others, as powers that below() scales, below or
+  // above the largest elements when it was made, by as much as `limit` allows.
   struct State {
     std::array<float, kLanes> most;
+    std::array<float, kLanes> limit;
     std::array<double, kLanes> others{};
     std::array<double, kLanes> equal{};
     std::array<double, kLanes> sum{};
+    // As numbers, since a vector's memory is not aligned to more than these.
+    std::array<float, sizeof(BelowAll) / sizeof(float)> scale;
+    bool is_far = false;  // whether an element is taken from others before their powers
 
-    State() { most.fill(-std::numeric_limits<float>::infinity()); }
+    State() {
+      put_scale(Sixteen{});
+      most.fill(kLowest);
+      limit.fill(kLowest);
+    }
+    ANYDML_INLINE BelowAll below() const { return bits_as<BelowAll>(scale); }
+    void put_scale(const Sixteen& largest) { scale = bits_as<decltype(scale)>(BelowAll(largest)); }
   };
 
   void add(State* states, const ColumnPart& part) const {
@@ -50,10 +63,11 @@ struct SoftmaxColumns {
     });
   }
 
+  // When all is added.
+  static void close(State& state) { settle(state); }
+
   static void merge(State& all, const State& part) {
     State scaled = part;
-    settle(all);
-    settle(scaled);
     rescale(all, scaled);
     rescale(scaled, all);
     for (size_t k = 0; k < kLanes; ++k) all.others[k] += scaled.others[k];
@@ -62,7 +76,6 @@ struct SoftmaxColumns {
 
   // Leaves what results are made with: shares, or logarithms. An infinite largest element leaves NaN.
   void finish(State& state) const {
-    settle(state);
     std::array<double, kLanes>& of = state.others;
     for (size_t k = 0; k < kLanes; ++k) {
       const bool is_finite = std::fabs(state.most[k]) < std::numeric_limits<float>::infinity();
@@ -95,16 +108,20 @@ struct SoftmaxColumns {
   }
   static bool is_any_far(const Sixteen& most) { return std::ranges::any_of(numbers_of(most), is_far_from_0); }
 
-  // The largest elements' scaled powers.
+  // The largest elements' powers, scaled below themselves, or as those that were added.
   static Wide units_of(const State& state) {
     const Sixteen most = finite(state.most);
     const BelowAll below(most);
     return is_any_far(most) ? below.exact<true>(most) : below.exact<false>(most);
   }
+  static Wide largest_powers(const State& state) {
+    const Sixteen most = finite(state.most);
+    return state.is_far ? state.below().exact<true>(most) : state.below().exact<false>(most);
+  }
   static void settle(State& state) {
     put_wide(state.others.data(), wide_at(state.others.data()) +
                                       each_of([](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { return a / b; },
-                                              wide_at(state.sum.data()), units_of(state)));
+                                              wide_at(state.sum.data()), largest_powers(state)));
     state.sum = {};
   }
 
@@ -147,16 +164,15 @@ struct SoftmaxColumns {
     const int64_t step = some.in_step;
     for (int64_t n = 0, left = some.columns; left > 0; ++n, left -= kLanes, at += kPiece<T>) {
       Sixteen x[kRows];
+      const bool is_line = n * kPiece<T> % kLine == 0;
       for (int64_t r = 0; r < kRows; ++r) {
         // Rows that are not there have nothing that counts.
         x[r] = r < some.rows ? elements_at<T>(at + r * step, left) : sixteen(kLowest);
-        prefetch_line(at + (r + kRows) * step);
+        if (is_line) prefetch_line(at + (r + kRows) * step);
       }
       add_elements<T>(states[n], x);
     }
   }
-
-  static constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
   template <class T>
   ANYDML_INLINE static void add_elements(State& state, const Sixteen* x) {
@@ -168,39 +184,35 @@ struct SoftmaxColumns {
     }
     const Sixteen most = bits_as<Sixteen>(state.most);
     bool are_below = true;
-    bool are_near = true;
     for (int64_t p = 0; p < kSingleParts; ++p) {
       are_below = are_below && all_of<float>(largest.parts[p] < most.parts[p]);
-      if constexpr (std::is_same_v<T, float>) {
-        are_near = are_near && all_of<float>(magnitude_of<float>(most.parts[p]) <= kNear);
-      }
     }
     if (!are_below) [[unlikely]]
       return add_largest<T>(state, x, largest);
     if constexpr (std::is_same_v<T, float>) {
-      if (!are_near) [[unlikely]]
-        return add_below<T, true, false>(state, most, x);
+      if (state.is_far) [[unlikely]]
+        return add_below<T, true, false>(state, x);
     }
-    add_below<T, false, false>(state, most, x);
+    add_below<T, false, false>(state, x);
   }
 
   // Adds the powers of the elements, of which some are the largest where kHasLargest.
   template <class T, bool kIsFar, bool kHasLargest>
-  ANYDML_INLINE static void add_below(State& state, const Sixteen& most, const Sixteen* x) {
-    const BelowAll below(most);
-    const auto all = bits_as<Sixteen>(state.most);
+  ANYDML_INLINE static void add_below(State& state, const Sixteen* x) {
+    const auto most = bits_as<Sixteen>(state.most);
     Wide sum = wide_at(state.sum.data());
     Sixteen equal{};
+    const BelowAll below = state.below();
     const auto plus = [](Singles a, Singles b) ANYDML_INLINE_LAMBDA { return a + b; };
     const auto power = [&](int64_t r) ANYDML_INLINE_LAMBDA {
       const Sixteen own = below.template of<T, kIsFar>(x[r]);
       if constexpr (!kHasLargest) return own;
       equal = each_part([](Singles v, Singles m, Singles count)
                             ANYDML_INLINE_LAMBDA { return v == m ? count + 1.0F : count; },
-                        x[r], all, equal);
-      return each_part([](Singles v, Singles m, Singles own_power)
-                           ANYDML_INLINE_LAMBDA { return v == m ? Singles{} : own_power; },
-                       x[r], all, own);
+                        x[r], most, equal);
+      return each_part([](Singles v, Singles m, Singles lower)
+                           ANYDML_INLINE_LAMBDA { return v == m ? Singles{} : lower; },
+                       x[r], most, own);
     };
     const auto pair = [&](int64_t r) ANYDML_INLINE_LAMBDA { return each_part(plus, power(r), power(r + 1)); };
     if constexpr (std::is_same_v<T, Half>) {
@@ -218,59 +230,52 @@ struct SoftmaxColumns {
   // Where some are as large as the largest so far, or larger.
   template <class T>
   ANYDML_NOINLINE static void add_largest(State& state, const Sixteen* x, const Sixteen& largest) {
-    State next;
-    next.most = numbers_of(each_part([](Singles v, Singles most)
-                                         ANYDML_INLINE_LAMBDA { return lane_max<float>(v, most); },
-                                     largest, bits_as<Sixteen>(state.most)));
-    if constexpr (std::is_same_v<T, float>) {
-      if (is_any_far(finite(state.most)) || is_any_far(finite(next.most))) {
-        settle(state);
-        rescale(state, next);
-        const Sixteen most = finite(state.most);
-        return is_any_far(most) ? add_below<T, true, true>(state, most, x)
-                                : add_below<T, false, true>(state, most, x);
-      }
+    const auto limit = bits_as<Sixteen>(state.limit);
+    bool are_within = true;
+    for (int64_t p = 0; p < kSingleParts; ++p) {
+      are_within = are_within && all_of<float>(largest.parts[p] <= limit.parts[p]);
     }
-    raise(state, next.most);
-    add_below<T, false, true>(state, finite(state.most), x);
+    are_within ? raise(state, largest) : scale_anew(state, largest);
+    if constexpr (std::is_same_v<T, float>) {
+      if (state.is_far) return add_below<T, true, true>(state, x);
+    }
+    add_below<T, false, true>(state, x);
   }
 
-  // To larger elements, none of them far from 0: with powers of those before, which are others now, all that
-  // was added is scaled by a power of two.
-  static void raise(State& state, const SixteenSingles& to) {
-    const Sixteen before = finite(state.most);
-    const BelowAll below(before);
-    const BelowAll below_next(finite(to));
-    const Wide of_before = below.exact<false>(before);
-    // The exponents of scaled powers, in eighths.
-    const SixteenSingles eighths =
-        numbers_of(each_part([](const PowersBelow& next, const PowersBelow& own)
-                                 ANYDML_INLINE_LAMBDA { return next.shift - own.shift; },
-                             below_next, below));
-    std::array<double, kLanes> factors;
-    for (size_t k = 0; k < kLanes; ++k) {
-      constexpr int64_t kBias = 1023;
-      // Where there was no number, there is nothing to scale.
-      const int64_t exponent = std::clamp<int64_t>(static_cast<int32_t>(eighths[k]) / 8, 1 - kBias, 0);
-      factors[k] = bits_as<double>((exponent + kBias) << 52);
-    }
-    const Wide sum = wide_at(state.sum.data());
+  // To larger elements. Those before are others now.
+  static void raise(State& state, const Sixteen& largest) {
+    const Wide was = as_wide(bits_as<Sixteen>(state.most));
+    const Wide is = as_wide(largest);
     const Wide equal = wide_at(state.equal.data());
-    const Wide factor = wide_at(factors.data());
-    const Wide most = as_wide(bits_as<Sixteen>(state.most));
-    const Wide largest = as_wide(bits_as<Sixteen>(to));
-    put_wide(state.sum.data(),
-             each_of(
-                 [](Doubles is, Doubles was, Doubles all, Doubles count, Doubles power, Doubles by)
-                     ANYDML_INLINE_LAMBDA {
-                       const Doubles more = was == static_cast<double>(kLowest) ? Doubles{} : count * power;
-                       return is > was ? (all + more) * by : all;
-                     },
-                 largest, most, sum, equal, of_before, factor));
-    put_wide(state.equal.data(), each_of([](Doubles is, Doubles was, Doubles count)
-                                             ANYDML_INLINE_LAMBDA { return is > was ? Doubles{} : count; },
-                                         largest, most, equal));
-    state.most = to;
+    const Wide sum = wide_at(state.sum.data());
+    put_wide(state.sum.data(), each_of([](Doubles a, Doubles b, Doubles all, Doubles count, Doubles power)
+                                           ANYDML_INLINE_LAMBDA { return a > b ? all + count * power : all; },
+                                       is, was, sum, equal, largest_powers(state)));
+    put_wide(state.equal.data(), each_of([](Doubles a, Doubles b, Doubles count)
+                                             ANYDML_INLINE_LAMBDA { return a > b ? Doubles{} : count; },
+                                         is, was, equal));
+    state.most =
+        numbers_of(each_part([](Singles a, Singles b) ANYDML_INLINE_LAMBDA { return lane_max<float>(a, b); },
+                             largest, bits_as<Sixteen>(state.most)));
+  }
+
+  // Likewise, and scales what is added from now on below these.
+  static void scale_anew(State& state, const Sixteen& largest) {
+    // Of which singles hold the sum of eight powers.
+    constexpr float kAbove = 16;
+    State next;
+    next.most = numbers_of(largest);
+    settle(state);
+    rescale(state, next);
+    const Sixteen most = finite(state.most);
+    state.put_scale(most);
+    state.is_far = is_any_far(most);
+    for (size_t k = 0; k < kLanes; ++k) {
+      const float own = state.most[k];
+      state.limit[k] = is_far_from_0(own) ? own : std::min(own + kAbove, kNear);
+    }
+    put_wide(state.sum.data(), wide_at(state.others.data()) * largest_powers(state));
+    state.others = {};
   }
 
   // Writes result(n, x) for the elements of each row.
