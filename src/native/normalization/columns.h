@@ -48,10 +48,12 @@ class ColumnsPlan : public Plan {
                                              is_large_ ? ColumnBlock::kMostOfLarge : ColumnBlock::kMostLines);
     // Blocks of about as many, whose pieces are whole lines of the cache.
     blocks_ = divided_up(lines, most);
-    at_once_ = std::min(lines, divided_up(divided_up(lines, blocks_), kFewestAtOnce) * kFewestAtOnce);
+    at_once_ = divided_up(divided_up(lines, blocks_), kFewestAtOnce) * kFewestAtOnce;
+    at_once_ = std::min({lines, most, at_once_});
     blocks_ = divided_up(lines, at_once_);
+    by_groups_ = is_large_ && is_half_;
     const int64_t near = ColumnBlock::kNumbers / 2 / (rows_ * kLanes * present);
-    group_ = is_large_ ? std::clamp(near, std::min(at_once_, kFewestAtOnce), at_once_) : at_once_;
+    group_ = by_groups_ ? std::clamp(near, std::min(at_once_, kFewestAtOnce), at_once_) : at_once_;
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -66,7 +68,7 @@ class ColumnsPlan : public Plan {
       std::vector<ColumnBlock> buffers;
       for (size_t k = 0; k < inputs_; ++k) buffers.emplace_back(is_there_[k] ? rows_ : 0, group_, is_half_);
       const Scratch room(needs_room_ ? (rows_ + 1) * kLineBytes : 0);
-      BlockRows results(is_large_ ? rows_ : 0, at_once_ * kLanes * item_, streams);
+      BlockRows results(by_groups_ ? rows_ : 0, at_once_ * kLanes * item_, streams);
       const int64_t end = share_begin(call + 1, calls, all);
       for (int64_t i = share_begin(call, calls, all); i < end; ++i) {
         const Block block = block_at(i);
@@ -94,18 +96,19 @@ class ColumnsPlan : public Plan {
             if (is_there_[k]) buffers[k].load(from(k) + before * item, step(k), rows_, columns, item == 0);
           }
           for (int64_t n = 0; n < divided_up(columns, kLanes); ++n) {
-            if (is_large_) {
-              prefetch_share(first + n, lines, ahead, step(0), rows_, next.columns * item_);
-              results.send_share(first + n, lines);
-            }
+            if (is_large_) prefetch_share(first + n, lines, ahead, step(0), rows_, next.columns * item_);
+            if (by_groups_) results.send_share(first + n, lines);
             Line line = buffers[0].as_line(n, rows_, room.floats());
             for (size_t k = 1; k < inputs_; ++k) line.in[k] = {buffers[k].line(n), kLineBytes, false};
             compute(line);
           }
-          std::byte* const rows = is_large_ ? results.begin() : to;
-          buffers[0].put(rows_, columns, rows + before * item_, is_large_ ? results.step() : step(inputs_));
+          if (by_groups_) {
+            buffers[0].put(rows_, columns, results.begin() + before * item_, results.step(), false);
+          } else {
+            buffers[0].put(rows_, columns, to + before * item_, step(inputs_), streams);
+          }
         }
-        if (is_large_) results.finish(rows_, block.columns * item_, to, step(inputs_));
+        if (by_groups_) results.finish(rows_, block.columns * item_, to, step(inputs_));
       }
       results.send_share(0, 1);
       if (streams) stream_fence();
@@ -143,7 +146,8 @@ class ColumnsPlan : public Plan {
   std::array<bool, 4> is_there_{};
   int64_t at_once_ = 1;  // lines of a block
   int64_t blocks_ = 1;
-  int64_t group_ = 1;  // lines that are in the first cache at once
+  bool by_groups_ = false;
+  int64_t group_ = 1;  // lines that are loaded at once, where by groups into the first cache
 };
 
 template <class Op>

@@ -62,21 +62,13 @@ struct HardmaxColumns {
     const int64_t rows = rows_of_block(part);
     const int64_t lines = part.lines();
     const ColumnBlock block(rows, lines, part.is_half);
-    const auto item = static_cast<int64_t>(part.is_half ? sizeof(Half) : sizeof(float));
-    BlockRows results(part.is_streamed ? rows : 0, part.columns * item, true);
     std::memset(block.line(0), 0, static_cast<size_t>(block.line(lines) - block.line(0)));
     part.for_rows(rows, [&](const ColumnPart& some) {
       const auto mark = [&](float with) {
         for (int64_t n = 0; n < lines; ++n) mark_line(states[n], some, block.line(n), with);
       };
       mark(1);
-      if (some.is_streamed) {
-        block.put(some.rows, some.columns, results.begin(), results.step());
-        results.finish(some.rows, some.columns * item, some.out, some.out_step);
-        results.send_share(0, 1);
-      } else {
-        block.put(some.rows, some.columns, some.out, some.out_step);
-      }
+      block.put(some.rows, some.columns, some.out, some.out_step, some.is_streamed);
       mark(0);
     });
   }
