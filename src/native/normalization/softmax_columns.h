@@ -1,5 +1,5 @@
-// SOFTMAX and LOG_SOFTMAX of columns in parts: online, below the largest element so far, of which few rows
-// have a larger one. Powers are computed twice, as to write and read them would take longer.
+// SOFTMAX and LOG_SOFTMAX of columns in parts: online, scaled below the largest element when one was far
+// above the scale, which is seldom. Powers are computed twice, as to write and read them would take longer.
 #pragma once
 
 #include <algorithm>
