@@ -46,8 +46,14 @@ class ColumnsPlan : public Plan {
     const int64_t numbers = is_large_ ? ColumnBlock::kBytesOfLarge / item_ : ColumnBlock::kNumbers;
     const int64_t most = std::clamp<int64_t>(numbers / (rows_ * kLanes * present), kFewestAtOnce,
                                              is_large_ ? ColumnBlock::kMostOfLarge : ColumnBlock::kMostLines);
-    at_once_ = std::min(lines, most);
+    // Blocks of about as many, whose pieces are whole lines of the cache.
+    blocks_ = divided_up(lines, most);
+    at_once_ = divided_up(divided_up(lines, blocks_), kFewestAtOnce) * kFewestAtOnce;
+    at_once_ = std::min({lines, most, at_once_});
     blocks_ = divided_up(lines, at_once_);
+    by_groups_ = is_large_ && is_half_;
+    const int64_t near = ColumnBlock::kNumbers / 2 / (rows_ * kLanes * present);
+    group_ = by_groups_ ? std::clamp(near, std::min(at_once_, kFewestAtOnce), at_once_) : at_once_;
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -60,8 +66,9 @@ class ColumnsPlan : public Plan {
     const bool is_direct = !is_half_ && !is_large_;
     parallel_for(calls, threads, [&](int64_t call) {
       std::vector<ColumnBlock> buffers;
-      for (size_t k = 0; k < inputs_; ++k) buffers.emplace_back(is_there_[k] ? rows_ : 0, at_once_, is_half_);
+      for (size_t k = 0; k < inputs_; ++k) buffers.emplace_back(is_there_[k] ? rows_ : 0, group_, is_half_);
       const Scratch room(needs_room_ ? (rows_ + 1) * kLineBytes : 0);
+      BlockRows results(by_groups_ ? rows_ : 0, at_once_ * kLanes * item_, streams);
       const int64_t end = share_begin(call + 1, calls, all);
       for (int64_t i = share_begin(call, calls, all); i < end; ++i) {
         const Block block = block_at(i);
@@ -69,6 +76,7 @@ class ColumnsPlan : public Plan {
           return static_cast<const std::byte*>(inputs[k]) + block.offsets[k];
         };
         std::byte* const to = static_cast<std::byte*>(outputs[0]) + block.offsets[inputs_];
+        const int64_t lines = divided_up(block.columns, kLanes);
         const int64_t direct = is_direct ? block.columns / kLanes : 0;
         for (int64_t n = 0; n < direct; ++n) {
           Line line{{}, to + n * kLineBytes, step(inputs_), rows_, rows_, kLanes, 0, rows_, room.floats()};
@@ -78,24 +86,31 @@ class ColumnsPlan : public Plan {
           }
           compute(line);
         }
-        const int64_t before = direct * kLanes;
-        const int64_t columns = block.columns - before;
-        if (columns == 0) continue;
-        for (size_t k = 0; k < inputs_; ++k) {
-          const int64_t item = geometry_.run.steps[k];
-          if (is_there_[k]) buffers[k].load(from(k) + before * item, step(k), rows_, columns, item == 0);
-        }
         const Block next = block_at(std::min(i + 1, end - 1));
         const auto* const ahead = static_cast<const std::byte*>(inputs[0]) + next.offsets[0];
-        const int64_t lines = divided_up(columns, kLanes);
-        for (int64_t n = 0; n < lines; ++n) {
-          if (is_large_) prefetch_share(n, lines, ahead, step(0), rows_, next.columns * item_);
-          Line line = buffers[0].as_line(n, rows_, room.floats());
-          for (size_t k = 1; k < inputs_; ++k) line.in[k] = {buffers[k].line(n), kLineBytes, false};
-          compute(line);
+        for (int64_t first = direct; first < lines; first += group_) {
+          const int64_t before = first * kLanes;
+          const int64_t columns = std::min(group_ * kLanes, block.columns - before);
+          for (size_t k = 0; k < inputs_; ++k) {
+            const int64_t item = geometry_.run.steps[k];
+            if (is_there_[k]) buffers[k].load(from(k) + before * item, step(k), rows_, columns, item == 0);
+          }
+          for (int64_t n = 0; n < divided_up(columns, kLanes); ++n) {
+            if (is_large_) prefetch_share(first + n, lines, ahead, step(0), rows_, next.columns * item_);
+            if (by_groups_) results.send_share(first + n, lines);
+            Line line = buffers[0].as_line(n, rows_, room.floats());
+            for (size_t k = 1; k < inputs_; ++k) line.in[k] = {buffers[k].line(n), kLineBytes, false};
+            compute(line);
+          }
+          if (by_groups_) {
+            buffers[0].put(rows_, columns, results.begin() + before * item_, results.step(), false);
+          } else {
+            buffers[0].put(rows_, columns, to + before * item_, step(inputs_), streams);
+          }
         }
-        buffers[0].put(rows_, columns, to + before * item_, step(inputs_), streams);
+        if (by_groups_) results.finish(rows_, block.columns * item_, to, step(inputs_));
       }
+      results.send_share(0, 1);
       if (streams) stream_fence();
     });
   }
@@ -129,8 +144,10 @@ class ColumnsPlan : public Plan {
   int64_t rows_;
   bool is_large_ = false;
   std::array<bool, 4> is_there_{};
-  int64_t at_once_ = 1;
+  int64_t at_once_ = 1;  // lines of a block
   int64_t blocks_ = 1;
+  bool by_groups_ = false;
+  int64_t group_ = 1;  // lines that are loaded at once, where by groups into the first cache
 };
 
 template <class Op>

@@ -44,6 +44,8 @@ struct HardmaxColumns {
     });
   }
 
+  static void close(State&) {}
+
   static void merge(State& all, const State& part) {
     for (size_t k = 0; k < kLanes; ++k) {
       if (part.places[k] < 0 || (all.places[k] >= 0 && !(part.most[k] > all.most[k]))) continue;

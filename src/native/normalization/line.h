@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -155,18 +156,23 @@ ANYDML_INLINE Wide added_lanes(const Wide& x) {
   return joined_lanes<kColumns>(x, [](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { return a + b; });
 }
 
-// Applies a function of numbers to all lanes, or to one of which all are copies.
+// Of numbers, or of vectors.
+template <class V>
+ANYDML_INLINE V root_of(V x) {
+  if constexpr (std::is_same_v<V, double>) {
+    return std::sqrt(x);
+  } else {
+    return square_root<double>(x);
+  }
+}
+
+// Applies a function of numbers and of vectors to all lanes, or to a number of which all are copies.
 template <bool kColumns, class Function>
 ANYDML_INLINE Wide for_lanes(const Wide& x, const Function& function) {
-  if constexpr (!kColumns) {
-    double first;
-    std::memcpy(&first, &x, sizeof(first));
-    return broadcast_wide(function(first));
-  }
-  std::array<double, kLanes> lanes;
-  put_wide(lanes.data(), x);
-  for (double& lane : lanes) lane = function(lane);
-  return wide_at(lanes.data());
+  if constexpr (kColumns) return each_of(function, x);
+  double first;
+  std::memcpy(&first, &x, sizeof(first));
+  return broadcast_wide(function(first));
 }
 
 ANYDML_ISA_END

@@ -66,7 +66,8 @@ struct MomentsLine {
         squares = squares + lanes.template counted<kColumns>(apart * apart);
       });
       const Wide variance = added_lanes<kColumns>(squares) * share;
-      factor = for_lanes<kColumns>(variance, [&](double x) { return 1 / std::sqrt(x + epsilon); });
+      factor = for_lanes<kColumns>(variance,
+                                   [&](auto x) ANYDML_INLINE_LAMBDA { return 1.0 / root_of(x + epsilon); });
     }
     if constexpr (std::is_same_v<T, Half>) {
       return map_in_singles(line, mean, factor);
@@ -130,9 +131,10 @@ struct NormLine {
         sum = sum + lanes.template counted<kColumns>(magnitude);
       });
     }
-    const Wide factor = for_lanes<kColumns>(added_lanes<kColumns>(sum), [&](double x) {
-      const double norm = is_of_squares ? std::sqrt(x) : x;
-      return 1 / (norm < epsilon ? epsilon : norm);
+    const Wide factor = for_lanes<kColumns>(added_lanes<kColumns>(sum), [&](auto x) ANYDML_INLINE_LAMBDA {
+      const auto norm = is_of_squares ? root_of(x) : x;
+      const decltype(x) least = decltype(x){} + epsilon;
+      return 1.0 / (norm < least ? least : norm);
     });
     if constexpr (std::is_same_v<T, float> && kColumns) {
       if (line.is_of_halves) return map_halves(line, factor);
@@ -142,8 +144,8 @@ struct NormLine {
   }
 
  private:
-  // Of halves as singles, which are narrowed once more, by two singles h and l of the factor:
-  // product + (x * h - product + x * l), rounded to odd, so that halves are rounded once.
+  // Of halves as singles, which are narrowed once more: by one single where no product is next to a tie
+  // between two halves, as few are, and by two where one is.
   static void map_halves(const Line& line, const Wide& factor) {
     // A factor that no single holds is one of zeros.
     const Wide held = each_of(
@@ -155,16 +157,34 @@ struct NormLine {
     const Sixteen high = as_sixteen(held);
     const Sixteen low = as_sixteen(held - as_wide(high));
     map_sixteens<float, true>(line, [&](const Sixteen& x, const auto&) ANYDML_INLINE_LAMBDA {
-      return each_part(
-          [](Singles v, Singles h, Singles l) ANYDML_INLINE_LAMBDA {
-            const Singles product = v * h;
-            const Singles rest = multiply_add(v, l, multiply_add(v, h, -product));
-            // More than a unit in the last place together, which the sum takes up. Zero keeps its sign.
-            const SinglePair sum = fast_two_sum(product, rest);
-            return (rest < 0.0F) | (rest > 0.0F) ? rounded_to_odd(sum.high, sum.low) : product;
-          },
-          x, high, low);
+      const Sixteen products = x * high;
+      bool are_right = true;
+      for (int64_t p = 0; p < kSingleParts; ++p) {
+        are_right = are_right && all_of<float>(is_apart(products.parts[p]));
+      }
+      if (are_right) [[likely]]
+        return products;
+      return each_part(rounded_once, x, products, high, low);
     });
+  }
+
+  // Whether a product is 1.5 units in the last place, which its error may have, from ties between halves that
+  // are no subnormal ones, and none of these itself.
+  ANYDML_INLINE static auto is_apart(Singles product) {
+    constexpr uint32_t kTie = 1U << 12;  // among the 13 bits that halves have not
+    constexpr uint32_t kNext = 4;
+    constexpr uint32_t kBits = 2 * kTie - 2 * kNext;
+    constexpr uint32_t kNormal = 113U << 24;  // 2^-14, without a sign
+    const auto bits = bits_as<SingleBits>(product);
+    return (((bits + (kTie + kNext)) & kBits) != 0) & ((bits + bits) - 1 >= kNormal - 1);
+  }
+  // By two singles h and l of a factor: product + (x * h - product + x * l), rounded to odd, so that halves
+  // are rounded once.
+  ANYDML_INLINE static Singles rounded_once(Singles v, Singles product, Singles h, Singles l) {
+    const Singles rest = multiply_add(v, l, multiply_add(v, h, -product));
+    // More than a unit in the last place together, which the sum takes up. Zero keeps its sign.
+    const SinglePair sum = fast_two_sum(product, rest);
+    return (rest < 0.0F) | (rest > 0.0F) ? rounded_to_odd(sum.high, sum.low) : product;
   }
 };
 

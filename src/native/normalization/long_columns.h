@@ -71,40 +71,62 @@ class LongColumnsPlan final : public Plan {
   void run(const void* const* inputs, void* const* outputs) const override {
     const int threads = threads_for(geometry_.elements() * kSoftmaxWork);
     const bool streams = geometry_.elements() * item_ >= kStreamFrom && inputs[0] != outputs[0];
-    const auto part = [&](int64_t i) {
-      const int64_t tile = i / parts_;
-      const Walk walk(geometry_.kept, tile / blocks_);
-      const int64_t column = tile % blocks_ * at_once_ * kLanes;
-      const int64_t first = share_begin(i % parts_, parts_, rows_);
-      const auto offset = [&](size_t k) {
-        return walk.offset(k) + column * geometry_.run.steps[k] + first * step(k);
-      };
-      return ColumnPart{.in = static_cast<const std::byte*>(inputs[0]) + offset(0),
-                        .out = static_cast<std::byte*>(outputs[0]) + offset(1),
-                        .in_step = step(0),
-                        .out_step = step(1),
-                        .first = first,
-                        .rows = share_begin(i % parts_ + 1, parts_, rows_) - first,
-                        .columns = std::min(at_once_ * kLanes, geometry_.run.size - column),
-                        .is_half = is_half_,
-                        .is_streamed = streams};
+    // Blocks side by side, of which some rows are gone over in turn, as what processors fetch by themselves
+    // behind the piece of a row belongs to the next one.
+    const int64_t across =
+        std::clamp<int64_t>(tiles_ * parts_ / (kCallsEach * threads), 1, std::min(blocks_, kMostAcross));
+    const int64_t groups = divided_up(blocks_, across);
+    // Calls body(the number of a block's part, some rows of it) for all of them.
+    const auto for_parts = [&](const auto& body) {
+      parallel_for(count_of(geometry_.kept) * groups * parts_, threads, [&](int64_t i) {
+        const Walk walk(geometry_.kept, i / parts_ / groups);
+        const int64_t block = i / parts_ % groups * across;
+        const int64_t end = std::min(block + across, blocks_);
+        const int64_t first = share_begin(i % parts_, parts_, rows_);
+        const int64_t rows = share_begin(i % parts_ + 1, parts_, rows_) - first;
+        const int64_t at_once = end - block > 1 ? kRowsInTurn : rows;
+        for (int64_t row = 0; row < rows; row += at_once) {
+          for (int64_t k = block; k < end; ++k) {
+            const int64_t column = k * at_once_ * kLanes;
+            const auto offset = [&](size_t tensor) {
+              return walk.offset(tensor) + column * geometry_.run.steps[tensor] +
+                     (first + row) * step(tensor);
+            };
+            const int64_t tile = i / parts_ / groups * blocks_ + k;
+            body(tile * parts_ + i % parts_,
+                 ColumnPart{.in = static_cast<const std::byte*>(inputs[0]) + offset(0),
+                            .out = static_cast<std::byte*>(outputs[0]) + offset(1),
+                            .in_step = step(0),
+                            .out_step = step(1),
+                            .first = first + row,
+                            .rows = std::min(at_once, rows - row),
+                            .columns = std::min(at_once_ * kLanes, geometry_.run.size - column),
+                            .is_half = is_half_,
+                            .is_streamed = streams});
+          }
+        }
+        if (streams) stream_fence();
+      });
     };
     std::vector<State> states(static_cast<size_t>(tiles_ * parts_ * at_once_));
-    parallel_for(tiles_ * parts_, threads,
-                 [&](int64_t i) { op_.add(states.data() + i * at_once_, part(i)); });
+    for_parts([&](int64_t i, const ColumnPart& some) { op_.add(states.data() + i * at_once_, some); });
     parallel_for(tiles_ * at_once_, threads, [&](int64_t i) {
       State& all = states[static_cast<size_t>(i / at_once_ * parts_ * at_once_ + i % at_once_)];
+      for (int64_t k = 0; k < parts_; ++k) Op::close((&all)[k * at_once_]);
       for (int64_t k = 1; k < parts_; ++k) Op::merge(all, (&all)[k * at_once_]);
       op_.finish(all);
     });
-    parallel_for(tiles_ * parts_, threads, [&](int64_t i) {
-      op_.map(states.data() + i / parts_ * parts_ * at_once_, part(i));
-      if (streams) stream_fence();
+    for_parts([&](int64_t i, const ColumnPart& some) {
+      op_.map(states.data() + i / parts_ * parts_ * at_once_, some);
     });
   }
 
  private:
   using State = typename Op::State;
+
+  static constexpr int64_t kCallsEach = 2;
+  static constexpr int64_t kMostAcross = 4;
+  static constexpr int64_t kRowsInTurn = 64;
 
   int64_t step(size_t tensor) const { return geometry_.summed[0].steps[tensor]; }
 

@@ -1,5 +1,5 @@
-// SOFTMAX and LOG_SOFTMAX of columns in parts: online, below the largest element so far, of which few rows
-// have a larger one. Powers are computed twice, as to write and read them would take longer.
+// SOFTMAX and LOG_SOFTMAX of columns in parts: online, scaled below the largest element when one was far
+// above the scale, which is seldom. Powers are computed twice, as to write and read them would take longer.
 #pragma once
 
 #include <algorithm>
@@ -31,25 +31,40 @@ struct SoftmaxColumns {
   // Whose states stay in the first cache beside some rows.
   static constexpr int64_t kMostLines = 32;
 
+  static constexpr float kLowest = -std::numeric_limits<float>::infinity();
+
   bool is_logarithm;
 
   // Of sixteen columns: the largest elements, the sums of e^(x - most) of the others, and how many equal
-  // them. `sum` has those of the others that are still in units of the largest elements' scaled powers.
+  // them. While elements are added, `sum` has those of the others, as powers that below() scales, below or
+  // above the largest elements when it was made, by as much as `limit` allows.
   struct State {
     std::array<float, kLanes> most;
+    std::array<float, kLanes> limit;
     std::array<double, kLanes> others{};
     std::array<double, kLanes> equal{};
     std::array<double, kLanes> sum{};
+    // As numbers, since a vector's memory is not aligned to more than these.
+    std::array<float, sizeof(BelowAll) / sizeof(float)> scale;
+    bool is_far = false;  // whether an element is taken from others before their powers
 
-    State() { most.fill(-std::numeric_limits<float>::infinity()); }
+    State() {
+      put_scale(Sixteen{});
+      most.fill(kLowest);
+      limit.fill(kLowest);
+    }
+    ANYDML_INLINE BelowAll below() const { return bits_as<BelowAll>(scale); }
+    void put_scale(const Sixteen& largest) { scale = bits_as<decltype(scale)>(BelowAll(largest)); }
   };
 
   void add(State* states, const ColumnPart& part) const {
     part.for_rows(kRows, [&](const ColumnPart& some) {
       part.is_half ? add_rows<Half>(states, some) : add_rows<float>(states, some);
     });
-    for (int64_t n = 0; n < part.lines(); ++n) settle(states[n]);
   }
+
+  // When all is added.
+  static void close(State& state) { settle(state); }
 
   static void merge(State& all, const State& part) {
     State scaled = part;
@@ -93,16 +108,20 @@ struct SoftmaxColumns {
   }
   static bool is_any_far(const Sixteen& most) { return std::ranges::any_of(numbers_of(most), is_far_from_0); }
 
-  // The largest elements' scaled powers.
+  // The largest elements' powers, scaled below themselves, or as those that were added.
   static Wide units_of(const State& state) {
     const Sixteen most = finite(state.most);
     const BelowAll below(most);
     return is_any_far(most) ? below.exact<true>(most) : below.exact<false>(most);
   }
+  static Wide largest_powers(const State& state) {
+    const Sixteen most = finite(state.most);
+    return state.is_far ? state.below().exact<true>(most) : state.below().exact<false>(most);
+  }
   static void settle(State& state) {
     put_wide(state.others.data(), wide_at(state.others.data()) +
                                       each_of([](Doubles a, Doubles b) ANYDML_INLINE_LAMBDA { return a / b; },
-                                              wide_at(state.sum.data()), units_of(state)));
+                                              wide_at(state.sum.data()), largest_powers(state)));
     state.sum = {};
   }
 
@@ -145,16 +164,15 @@ struct SoftmaxColumns {
     const int64_t step = some.in_step;
     for (int64_t n = 0, left = some.columns; left > 0; ++n, left -= kLanes, at += kPiece<T>) {
       Sixteen x[kRows];
+      const bool is_line = n * kPiece<T> % kLine == 0;
       for (int64_t r = 0; r < kRows; ++r) {
         // Rows that are not there have nothing that counts.
         x[r] = r < some.rows ? elements_at<T>(at + r * step, left) : sixteen(kLowest);
-        prefetch_line(at + (r + kRows) * step);
+        if (is_line) prefetch_line(at + (r + kRows) * step);
       }
       add_elements<T>(states[n], x);
     }
   }
-
-  static constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
   template <class T>
   ANYDML_INLINE static void add_elements(State& state, const Sixteen* x) {
@@ -166,30 +184,37 @@ struct SoftmaxColumns {
     }
     const Sixteen most = bits_as<Sixteen>(state.most);
     bool are_below = true;
-    bool are_near = true;
     for (int64_t p = 0; p < kSingleParts; ++p) {
       are_below = are_below && all_of<float>(largest.parts[p] < most.parts[p]);
-      if constexpr (std::is_same_v<T, float>) {
-        are_near = are_near && all_of<float>(magnitude_of<float>(most.parts[p]) <= kNear);
-      }
     }
     if (!are_below) [[unlikely]]
       return add_largest<T>(state, x, largest);
     if constexpr (std::is_same_v<T, float>) {
-      if (!are_near) [[unlikely]]
-        return add_below<T, true>(state, most, x);
+      if (state.is_far) [[unlikely]]
+        return add_below<T, true, false>(state, x);
     }
-    add_below<T, false>(state, most, x);
+    add_below<T, false, false>(state, x);
   }
 
-  template <class T, bool kIsFar>
-  ANYDML_INLINE static void add_below(State& state, const Sixteen& most, const Sixteen* x) {
-    const BelowAll below(most);
+  // Adds the powers of the elements, of which some are the largest where kHasLargest.
+  template <class T, bool kIsFar, bool kHasLargest>
+  ANYDML_INLINE static void add_below(State& state, const Sixteen* x) {
+    const auto most = bits_as<Sixteen>(state.most);
     Wide sum = wide_at(state.sum.data());
+    Sixteen equal{};
+    const BelowAll below = state.below();
     const auto plus = [](Singles a, Singles b) ANYDML_INLINE_LAMBDA { return a + b; };
-    const auto pair = [&](int64_t r) ANYDML_INLINE_LAMBDA {
-      return each_part(plus, below.template of<T, kIsFar>(x[r]), below.template of<T, kIsFar>(x[r + 1]));
+    const auto power = [&](int64_t r) ANYDML_INLINE_LAMBDA {
+      const Sixteen own = below.template of<T, kIsFar>(x[r]);
+      if constexpr (!kHasLargest) return own;
+      equal = each_part([](Singles v, Singles m, Singles count)
+                            ANYDML_INLINE_LAMBDA { return v == m ? count + 1.0F : count; },
+                        x[r], most, equal);
+      return each_part([](Singles v, Singles m, Singles lower)
+                           ANYDML_INLINE_LAMBDA { return v == m ? Singles{} : lower; },
+                       x[r], most, own);
     };
+    const auto pair = [&](int64_t r) ANYDML_INLINE_LAMBDA { return each_part(plus, power(r), power(r + 1)); };
     if constexpr (std::is_same_v<T, Half>) {
       sum = sum +
             as_wide(each_part(plus, each_part(plus, pair(0), pair(2)), each_part(plus, pair(4), pair(6))));
@@ -197,35 +222,60 @@ struct SoftmaxColumns {
       for (int64_t r = 0; r < kRows; r += 2) sum = sum + as_wide(pair(r));
     }
     put_wide(state.sum.data(), sum);
+    if constexpr (kHasLargest) {
+      put_wide(state.equal.data(), wide_at(state.equal.data()) + as_wide(equal));
+    }
   }
 
   // Where some are as large as the largest so far, or larger.
   template <class T>
   ANYDML_NOINLINE static void add_largest(State& state, const Sixteen* x, const Sixteen& largest) {
+    const auto limit = bits_as<Sixteen>(state.limit);
+    bool are_within = true;
+    for (int64_t p = 0; p < kSingleParts; ++p) {
+      are_within = are_within && all_of<float>(largest.parts[p] <= limit.parts[p]);
+    }
+    are_within ? raise(state, largest) : scale_anew(state, largest);
+    if constexpr (std::is_same_v<T, float>) {
+      if (state.is_far) return add_below<T, true, true>(state, x);
+    }
+    add_below<T, false, true>(state, x);
+  }
+
+  // To larger elements. Those before are others now.
+  static void raise(State& state, const Sixteen& largest) {
+    const Wide was = as_wide(bits_as<Sixteen>(state.most));
+    const Wide is = as_wide(largest);
+    const Wide equal = wide_at(state.equal.data());
+    const Wide sum = wide_at(state.sum.data());
+    put_wide(state.sum.data(), each_of([](Doubles a, Doubles b, Doubles all, Doubles count, Doubles power)
+                                           ANYDML_INLINE_LAMBDA { return a > b ? all + count * power : all; },
+                                       is, was, sum, equal, largest_powers(state)));
+    put_wide(state.equal.data(), each_of([](Doubles a, Doubles b, Doubles count)
+                                             ANYDML_INLINE_LAMBDA { return a > b ? Doubles{} : count; },
+                                         is, was, equal));
+    state.most =
+        numbers_of(each_part([](Singles a, Singles b) ANYDML_INLINE_LAMBDA { return lane_max<float>(a, b); },
+                             largest, bits_as<Sixteen>(state.most)));
+  }
+
+  // Likewise, and scales what is added from now on below these.
+  static void scale_anew(State& state, const Sixteen& largest) {
+    // Of which singles hold the sum of eight powers.
+    constexpr float kAbove = 16;
     State next;
     next.most = numbers_of(largest);
     settle(state);
     rescale(state, next);
     const Sixteen most = finite(state.most);
-    std::is_same_v<T, float>&& is_any_far(most) ? add_masked<T, true>(state, most, x)
-                                                : add_masked<T, false>(state, most, x);
-  }
-  template <class T, bool kIsFar>
-  static void add_masked(State& state, const Sixteen& most, const Sixteen* x) {
-    const BelowAll below(most);
-    const auto all = bits_as<Sixteen>(state.most);
-    Wide sum{};
-    Sixteen equal{};
-    for (int64_t r = 0; r < kRows; ++r) {
-      sum = sum + as_wide(each_part([](Singles v, Singles m, Singles power)
-                                        ANYDML_INLINE_LAMBDA { return v == m ? Singles{} : power; },
-                                    x[r], all, below.template of<T, kIsFar>(x[r])));
-      equal = each_part([](Singles v, Singles m, Singles count)
-                            ANYDML_INLINE_LAMBDA { return v == m ? count + 1.0F : count; },
-                        x[r], all, equal);
+    state.put_scale(most);
+    state.is_far = is_any_far(most);
+    for (size_t k = 0; k < kLanes; ++k) {
+      const float own = state.most[k];
+      state.limit[k] = is_far_from_0(own) ? own : std::min(own + kAbove, kNear);
     }
-    put_wide(state.sum.data(), sum);
-    put_wide(state.equal.data(), wide_at(state.equal.data()) + as_wide(equal));
+    put_wide(state.sum.data(), wide_at(state.others.data()) * largest_powers(state));
+    state.others = {};
   }
 
   // Writes result(n, x) for the elements of each row.
@@ -283,12 +333,27 @@ struct SoftmaxColumns {
   template <class T>
   static void map_logarithms(const State* states, const ColumnPart& part) {
     Logarithms of[kMostLines];
+    struct Shift {
+      Sixteen high;
+      Sixteen low;
+    };
+    Shift shifts[kMostLines];
+    bool are_near = true;
     for (int64_t n = 0; n < part.lines(); ++n) {
       const State& state = states[n];
       const bool is_near =
           std::ranges::all_of(state.others, [](double x) { return x >= Logarithms::kLeast; }) &&
           std::ranges::all_of(state.most, [](float x) { return std::fabs(x) <= Logarithms::kMost; });
       of[n] = {as_wide(finite(state.most)), wide_at(state.others.data()), is_near};
+      shifts[n] = {of[n].high, of[n].low};
+      are_near = are_near && is_near;
+    }
+    // Side by side where nothing else is needed.
+    if (are_near) {
+      return for_results<T>(part, [&shifts](int64_t n, const Sixteen& x) ANYDML_INLINE_LAMBDA {
+        return each_part([](Singles v, Singles h, Singles l) ANYDML_INLINE_LAMBDA { return (v - h) - l; }, x,
+                         shifts[n].high, shifts[n].low);
+      });
     }
     for_results<T>(part, [&of](int64_t n, const Sixteen& x) ANYDML_INLINE_LAMBDA {
       return of[n].is_near ? of[n].rest_of(x) : as_sixteen(as_wide(x) - of[n].most - of[n].logarithm);
