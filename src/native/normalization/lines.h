@@ -218,6 +218,7 @@ class LinesPlan final : public Plan {
     elements_ = geometry_.run.size;
     count_ = divided_up(elements_, kLanes);
     are_turned_ = Op::kNeedsRoom && inputs_ == 1 && elements_ <= kTurnedRow;
+    is_large_ = geometry_.elements() * kItem >= kStreamFrom;
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -228,7 +229,7 @@ class LinesPlan final : public Plan {
     const int threads = threads_for(work);
     const int64_t lines = count_of(geometry_.kept);
     const int64_t calls = std::min(calls_for(work, threads), lines);
-    const bool streams = is_large() && inputs[0] != outputs[0] && elements_ * kItem >= kLeastStreamed &&
+    const bool streams = is_large_ && inputs[0] != outputs[0] && elements_ * kItem >= kLeastStreamed &&
                          elements_ * kItem <= kMostStreamed;
     parallel_for(calls, threads, [&](int64_t call) {
       // Of two lines, in turn.
@@ -285,7 +286,7 @@ class LinesPlan final : public Plan {
     const int64_t rows = count_of(geometry_.kept);
     const int64_t groups = divided_up(rows, kLanes);
     const int64_t calls = std::min(calls_for(work, threads), groups);
-    const bool streams = is_large() && input != output && is_packed(0) && is_packed(1);
+    const bool streams = is_large_ && input != output && is_packed(0) && is_packed(1);
     parallel_for(calls, threads, [&](int64_t call) {
       const int64_t room_bytes = (elements_ + 1) * kLineBytes;
       const Scratch room(room_bytes + (streams ? elements_ * kLineBytes + 2 * kLine : 0));
@@ -342,7 +343,6 @@ class LinesPlan final : public Plan {
   bool is_packed(size_t tensor) const {
     return is_even(tensor) && geometry_.kept[0].steps[tensor] == elements_ * kItem;
   }
-  bool is_large() const { return geometry_.elements() * kItem >= kStreamFrom; }
 
   // Rows as lanes; those that are left over do what the first one does.
   void turn(const std::array<const std::byte*, kLanes>& rows, int64_t count, std::byte* to) const {
@@ -389,6 +389,7 @@ class LinesPlan final : public Plan {
   size_t inputs_;
   std::array<bool, 4> is_there_{};
   bool are_turned_;
+  bool is_large_;
   int64_t elements_;
   int64_t count_;
 };
