@@ -72,9 +72,10 @@ def robin_map() -> str:
 
 
 def sources(*folders: str) -> list[Path]:
-    """The files of folders that are no products of compilers."""
+    """The files of folders that are no products of compilers or of examples."""
     found = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
-    return [path for path in found if path.suffix not in (".pyc", ".so", ".pyd") and path.name != "_version.py"]
+    products = re.compile(r".*(\.pyc|\.so|\.pyd|/_version\.py|/examples/.*_out\.\w+)")
+    return [path for path in found if not products.fullmatch(path.as_posix())]
 
 
 def check_sdist(path: Path) -> list[str]:
