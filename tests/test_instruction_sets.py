@@ -27,13 +27,13 @@ LARGE = np.random.default_rng(0).uniform(-1, 1, (64, 40_000)).astype(np.float32)
 @pytest.mark.parametrize("number", range(1, len(SETS)))
 def test_cases_and_large_arrays(number: int) -> None:
     """Of the sets that are not chosen by themselves, in a process each, as the environment says which is used. Each has
-    its part of the cases, which together are half, and of the large arrays, a quarter: kernels are of one source, and
-    `make neon` compares digests of all cases on all sets. What has processes for each set itself is not run again."""
+    its part of the cases, and of the large arrays, which together are a quarter: kernels are of one source, and digests
+    of all of them, on all sets, are compared elsewhere. What has processes for each set itself is not run again."""
     instruction_set = SETS[number]
     folder = Path(__file__).parent
     cases, large = [f"{folder / 'test_cases.py'}::test_desc"], map(str, sorted(folder.glob("test_*_large.py")))
     others = len(SETS) - 1
-    shares = f"--share={number - 1}/{2 * others}", f"--share-large={number - 1}/{4 * others}"
+    shares = f"--share={number - 1}/{others}", f"--share-large={number - 1}/{4 * others}"
     names = "not reference and not instruction_set"
     command = [sys.executable, "-m", "pytest", "-q", "-k", names, "-p", "no:cacheprovider", *shares, *cases, *large]
     environment = {**os.environ, "ANYDML_CPU": instruction_set}
