@@ -78,13 +78,14 @@ struct PowersBelow {
     const Singles r = reduced.most_of_r + reduced.tail;
     return multiply_add(reduced.t, multiply_add(r * r, quotient(r), r), reduced.t);
   }
-  // Of halves, of which none is far from 0, within 2^-16 of the power: with e^r as 1 + r + r^2 / 2.
+  // Of halves, of which none is far from 0, within 2^-22 of the power: with e^r as 1 + r + r^2 / 2 + r^3 / 6.
   ANYDML_INLINE Singles of_halves(Singles x) const {
     const Singles d = lane_max<float>(least, x);
     const Singles shifted = multiply_add(d, singles(kPerUnit), shift);
     const Singles r = multiply_add(shifted - shift, singles(-kEighthHigh), d);
     const Singles t = power_of(bits_as<SingleBits>(shifted));
-    return multiply_add(t * r, multiply_add(r, singles(0.5F), singles(1)), t);
+    const Singles more = multiply_add(r, singles(1.0F / 6), singles(0.5F));
+    return multiply_add(t * r, multiply_add(r, more, singles(1)), t);
   }
   // As a sum of two numbers, of which the first is t * (1 + r), rounded.
   template <bool kIsFar>
