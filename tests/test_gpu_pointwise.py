@@ -83,6 +83,8 @@ def laid_out(random: np.random.Generator, shape: tuple[int, ...], dtype: type, h
         (np.float32, (4, 33), (4, 1), "transposed"),
         (np.float32, (2, 3, 4, 5), (1, 3, 1, 5), "gapped"),
         (np.float32, (1025, 3), (1, 1), "packed"),
+        (np.float32, (70, 131), (70, 131), "transposed"),
+        (np.float16, (3, 40, 67), (1, 40, 1), "transposed"),
     ],
 )
 def test_shapes(torch: Any, place: Any, dtype: type, shape: tuple[int, ...], others: tuple[int, ...], how: str) -> None:
@@ -200,6 +202,72 @@ def test_constants_of_functions_in_single_precision() -> None:
     halves = HALVES[~np.isnan(HALVES)]
     found = run_on_gpu(lambda x: anydml.scaled_tanh(x, 1.0, 0.5), halves)
     assert_same(found, np.tanh(halves.astype(np.float64) / 2).astype(np.float16))
+
+
+@on_gpu
+@pytest.mark.parametrize(("alpha", "beta"), [(0.5, 2.0), (1.25, 0.6875), (0.25, 1.5)])
+def test_activations_with_any_constants(alpha: float, beta: float) -> None:
+    """Of halves all are right, and of singles within a unit in the last place."""
+    random = np.random.default_rng(7)
+    sizes = 10.0 ** random.uniform(-30, 1, 1000) * random.choice([-1, 1], 1000)
+    singles = np.concatenate([random.uniform(-30, 30, 3000), sizes, [0, -0.0, np.inf, -np.inf]]).astype(np.float32)
+    wanted: dict[str, tuple[tuple[float, ...], Callable[[Any], Any]]] = {
+        "celu": ((alpha,), lambda v: np.where(v >= 0, v, alpha * np.expm1(v / alpha))),
+        "elu": ((alpha,), lambda v: np.where(v >= 0, v, alpha * np.expm1(v))),
+        "parametric_softplus": ((alpha, beta), lambda v: alpha * softplus(beta * v)),
+        "scaled_elu": ((alpha, beta), lambda v: beta * np.where(v >= 0, v, alpha * np.expm1(v))),
+        "scaled_tanh": ((alpha, beta), lambda v: alpha * np.tanh(beta * v)),
+    }
+    for name, (constants, function) in wanted.items():
+        for x, units in ((HALVES[~np.isnan(HALVES)], 0), (singles, 1)):
+            found = run_on_gpu(lambda x, name=name, constants=constants: getattr(anydml, name)(x, *constants), x)
+            with np.errstate(all="ignore"):
+                assert_same(found, function(x.astype(np.float64)).astype(x.dtype), units)
+
+
+def _pairs(dtype: type) -> tuple[Any, Any]:
+    """Numbers of any bits, multiples and powers of each other among them, and all pairs of special ones."""
+    random = np.random.default_rng(5)
+    kind = np.uint16 if dtype == np.float16 else np.uint32
+    a, b = (random.integers(0, 1 << 8 * dtype().itemsize, 20000).astype(kind).view(dtype) for _ in range(2))
+    with np.errstate(all="ignore"):
+        a[:5000] = b[:5000] * random.integers(-50, 50, 5000).astype(dtype)
+    b[5000:9000] = random.integers(-6, 7, 4000)
+    b[9000:12000] = random.integers(-9, 9, 3000) / 2
+    special = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 3, -3, 0.5, np.finfo(dtype).max, 6e-8], dtype)
+    return np.concatenate([a, np.repeat(special, 12)]), np.concatenate([b, np.tile(special, 12)])
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_remainders(dtype: type) -> None:
+    """Exact, but for the divisor's sign, which takes an addition."""
+    a, b = _pairs(dtype)
+    with np.errstate(all="ignore"):
+        exact = np.fmod(a.astype(np.float64), b)
+        floored = np.where((exact != 0) & ((exact < 0) != (b < 0)), exact + b, exact)
+    found = run_on_gpu(lambda a, b: anydml.modulus_truncate(a, b), a, b)
+    assert_same(found, exact.astype(dtype))
+    np.testing.assert_array_equal(np.signbit(found[exact == 0]), np.signbit(a[exact == 0]))
+    assert_same(run_on_gpu(lambda a, b: anydml.modulus_floor(a, b), a, b), floored.astype(dtype))
+
+
+@on_gpu
+@pytest.mark.parametrize(("dtype", "units"), [(np.float16, 0), (np.float32, 1)])
+def test_powers(dtype: type, units: int) -> None:
+    """Of halves right, of singles within a unit, and exact where a single holds them; C's of infinities and NaN."""
+    x, e = _pairs(dtype)
+    with np.errstate(all="ignore"):
+        exact = np.power(x.astype(np.longdouble), e)
+        wanted = exact.astype(np.float64).astype(dtype)
+    found = run_on_gpu(lambda x, e: anydml.pow(x, e), x, e)
+    assert_same(found, wanted, units)
+    is_held = exact == wanted
+    assert_same(found[is_held], wanted[is_held])
+    for exponent in (1.75, 2.0, -0.5, 3.0):
+        with np.errstate(all="ignore"):
+            wanted = np.power(x.astype(np.float64), exponent).astype(dtype)
+        assert_same(run_on_gpu(lambda x, exponent=exponent: anydml.pow(x, exponent), x), wanted, units)
 
 
 @on_gpu

@@ -52,7 +52,16 @@ def _shifted_right_by_torch(torch: Any, desc: Any, a: Any, b: Any) -> Any:
 
 
 def _count_by_torch(torch: Any, desc: Any, x: Any) -> Any:
-    return sum((x >> i) & 1 for i in range(8 * x.itemsize))
+    """Sums of neighbouring bits, of neighbouring sums, and so on, all of an element at once."""
+    bits, width = 8 * x.itemsize, 1
+    if bits < 32:
+        x = x.to(torch.int32) & ((1 << bits) - 1)  # of which processors count the bits
+    while width < 8 * x.itemsize:
+        # Runs of as many ones and zeros: none of them is the sign, which a shift copies.
+        every_other = sum(((1 << width) - 1) << place for place in range(0, 8 * x.itemsize, 2 * width))
+        x = (x & every_other) + ((x >> width) & every_other)
+        width *= 2
+    return x
 
 
 _OF_SHIFTS = """

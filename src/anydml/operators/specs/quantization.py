@@ -95,8 +95,10 @@ def _add(
 
 
 def _quantised_by_torch(quotient: Any, zero_point: Any) -> Any:
-    whole = quotient.round().double()
-    return whole.masked_fill(whole.isnan(), 0) + (0 if zero_point is None else zero_point)
+    """In single precision: what is beyond 1024 is saturated whatever the zero point."""
+    whole = quotient.round().float()
+    whole = whole.masked_fill(whole.isnan(), 0).clamp(-1024, 1024)
+    return whole if zero_point is None else whole + zero_point.float()
 
 
 def _dequantised_by_torch(x: Any, scale: Any, zero_point: Any) -> Any:

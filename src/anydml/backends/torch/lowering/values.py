@@ -74,11 +74,13 @@ def _sticky(y: Any) -> Any:
 
 
 def _truncated(y: Any, dtype: torch.dtype) -> Any:
-    """As integers of 64 bits, modulo 2^64 for UINT64; NaN is 0."""
+    """As integers that hold the type's, of 64 bits modulo 2^64 for UINT64; NaN is 0."""
     limits = torch.iinfo(dtype)
-    y = torch.nan_to_num(double(y), nan=0.0, posinf=float("inf"), neginf=float("-inf"))
+    # Of 8 and 16 bits a single holds both ends.
+    y = y if y.dtype == torch.float32 and limits.bits <= 16 else double(y)
+    y = y.masked_fill(y.isnan(), 0.0)
     if limits.bits < 64:
-        return y.clamp(limits.min, limits.max).to(torch.int64)
+        return y.clamp(limits.min, limits.max).to(torch.int64 if limits.max >> 31 else torch.int32)
     # No double is beside the highest integer: what reaches the power of 2 behind it is set as an integer. The upper
     # half of an unsigned type is shifted into the signed one.
     end = float(limits.max + 1)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import triton.language as tl
 
 from ....core.strided_layout import Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ....operators.specs.diagonal import band_of, value_of
 from ...base import Declined
 from ...torch.tensors import TYPES
-from ..launch import BITS, WIDE, Launch, Planned, Tensors, between_elements, too_many
+from ..division import divisors
+from ..launch import BITS, Launch, Planned, Tensors, between_elements, too_many
+from ..tiles import folded_loops, index_type, inner_first, steps_of, tiles_of
 from . import kernels as placed_kernels
 from .plan import POINTED
 
 BLOCK = 1024
-"""Elements of a program."""
+"""Elements of a program that has a line of them."""
+TILE = 4096
+"""Of one that has a tile: an index is read once for each of its columns, or rows, and not for each class."""
 
 
 def plan(
@@ -27,54 +30,112 @@ def plan(
 ) -> Planned | Declined:
     d: Any = desc
     (y,), given = outputs, [layout for layout in inputs if layout is not None]
-    count, rank, item = prod(y.sizes), len(y.sizes), y.dtype.itemsize
-    programs = -(-count // BLOCK)
-    declined = between_elements((*given, y)) or too_many(programs)
+    declined = between_elements((*given, y))
     if declined is not None:
         return declined
-    sizes, steps = y.sizes[::-1], _steps(y)
-    bits, moved = POINTED[BITS[item]], BITS[item]
-    common = {"RANK": rank, "BLOCK": BLOCK, "INDEX": _index_type([*given, y], programs * BLOCK)}
-    if spec.name == "ONE_HOT":
-        indices, values = given
-        dimension = rank - 1 - d.Axis
-        constants = {"DIMENSION": dimension, "SIGNED": indices.dtype.kind == "i", **common}
-        step = next((step for step, size in zip(_steps(values), values.sizes[::-1], strict=True) if size > 1), 0)
-        arguments: tuple[Any, ...] = (count, step, sizes, _steps(indices, dimension), steps)
-        types: list[Any] = [TYPES[indices.type], moved, moved]
-        launch = Launch(placed_kernels.one_hot, programs, arguments, constants, (None, bits, bits))
-    elif spec.name == "REVERSE_SUBSEQUENCES":
-        x, lengths = given
-        dimension = rank - 1 - d.Axis
-        of_x = _steps(x)
-        strides = _steps(x, dimension), _steps(lengths, dimension), steps
-        arguments = (count, of_x[dimension], sizes, *strides)
-        types = [moved, TYPES[lengths.type], moved]
-        constants = {"DIMENSION": dimension, **common}
-        launch = Launch(placed_kernels.reverse_subsequences, programs, arguments, constants, (bits, None, bits))
-    else:
-        value = value_of(d)
-        filled = int(value.view(np.dtype(f"i{item}")))
-        x_steps = _steps(given[0]) if given else (0,) * rank
-        arguments = (count, *band_of(d), sizes, x_steps, steps)
-        constants = {"VALUE": filled, "HAS_INPUT": bool(given), **common}
-        types = [moved, moved]
-        launch = Launch(placed_kernels.fill_diagonals, programs, arguments, constants, (bits, bits))
+    make = {"ONE_HOT": _one_hot, "REVERSE_SUBSEQUENCES": _reversed}.get(spec.name, _diagonals)
+    made = make(d, given, y)
+    if isinstance(made, Declined):
+        return made
+    launch, _ = made
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         read = [each for each in inputs if each is not None]
         launch(*(read or outputs), *outputs)
 
-    return Planned(f"a thread for each of {count} elements", run, ((launch, types),))
+    return Planned(f"a thread for each of {prod(y.sizes)} elements", run, (made,))
 
 
-def _steps(layout: Layout, without: int | None = None) -> tuple[int, ...]:
-    """Strides in elements, the innermost dimension's first; 0 of a dimension that is counted apart."""
-    item = layout.dtype.itemsize
-    strides = [0 if size == 1 else step // item for size, step in zip(layout.sizes, layout.strides, strict=True)]
-    return tuple([0 if i == without else step for i, step in enumerate(reversed(strides))])
+Made: TypeAlias = tuple[Launch, list[Any]] | Declined
 
 
-def _index_type(layouts: Sequence[Layout], most: int) -> Any:
-    reach = max((high - low) // layout.dtype.itemsize for layout in layouts for low, high in [layout.bounds()])
-    return tl.int64 if max(reach, most) + BLOCK >= WIDE else tl.int32
+def _one_hot(d: Any, given: Sequence[Layout], y: Layout) -> Made:
+    indices, values = given
+    classes, of_y = y.sizes[d.Axis], steps_of(y)
+    around = [i for i in range(len(y.sizes)) if i != d.Axis]
+    # In the order of the output's memory.
+    around.sort(key=lambda i: -abs(of_y[i]))
+    of_each = [[steps[i] for i in around] for steps in (steps_of(indices), of_y)]
+    loops, _ = folded_loops([y.sizes[i] for i in around], of_each)
+    sizes, *steps = inner_first(loops, 2)
+    is_last = steps[1][0] > of_y[d.Axis]
+    lines = prod(y.sizes) // classes
+    rows, columns = (lines, classes) if is_last else (classes, lines)
+    tiles = tiles_of(rows, columns, TILE)
+    if isinstance(tiles, Declined):
+        return tiles
+    bits, moved = POINTED[BITS[y.dtype.itemsize]], BITS[y.dtype.itemsize]
+    of_values = next((step for step, size in zip(steps_of(values), values.sizes, strict=True) if size > 1), 0)
+    launch = Launch(
+        placed_kernels.one_hot,
+        tiles.programs,
+        (rows, columns, tiles.blocks, classes, of_values, of_y[d.Axis], sizes, *divisors(sizes), *steps),
+        {
+            "SIGNED": indices.dtype.kind == "i",
+            "IS_LAST": is_last,
+            "LOOPS": len(sizes),
+            **tiles.shape,
+            "INDEX": index_type((*given, y), max(rows, columns)),
+        },
+        (None, bits, bits),
+    )
+    return launch, [TYPES[indices.type], moved, moved]
+
+
+def _reversed(d: Any, given: Sequence[Layout], y: Layout) -> Made:
+    x, lengths = given
+    programs = -(-prod(y.sizes) // BLOCK)
+    declined = too_many(programs)
+    if declined is not None:
+        return declined
+    bits, moved = POINTED[BITS[y.dtype.itemsize]], BITS[y.dtype.itemsize]
+    of_axis, loops = _loops(y, d.Axis, x, lengths)
+    constants = {**of_axis, "BLOCK": BLOCK, "INDEX": index_type((*given, y), programs * BLOCK)}
+    arguments = (prod(y.sizes), steps_of(x)[d.Axis], *loops)
+    launch = Launch(placed_kernels.reverse_subsequences, programs, arguments, constants, (bits, None, bits))
+    return launch, [moved, TYPES[lengths.type], moved]
+
+
+def _diagonals(d: Any, given: Sequence[Layout], y: Layout) -> Made:
+    value = value_of(d)
+    item, moved = y.dtype.itemsize, BITS[y.dtype.itemsize]
+    height, columns = y.sizes[-2:]
+    rows = prod(y.sizes[:-1])
+    tiles = tiles_of(rows, columns, TILE)
+    if isinstance(tiles, Declined):
+        return tiles
+    *of_rows, of_columns = zip(*[steps_of(each) for each in (*given, y)], strict=True)
+    if not given:
+        of_rows, of_columns = [(0, *each) for each in of_rows], (0, *of_columns)
+    # The rows of a matrix are a loop of their own.
+    loops, _ = folded_loops(y.sizes[:-1], [*zip(*of_rows, strict=True)], len(of_rows) - 1)
+    sizes, *steps = inner_first(loops, 2)
+    begin, end = band_of(d)
+    band = (min(max(diagonal, -height), columns) for diagonal in (begin, end))
+    launch = Launch(
+        placed_kernels.fill_diagonals,
+        tiles.programs,
+        (rows, columns, tiles.blocks, *band, sizes, *divisors(sizes), *steps, *of_columns),
+        {
+            "VALUE": int(value.view(np.dtype(f"i{item}"))),
+            "HAS_INPUT": bool(given),
+            "IS_CROSSED": end < begin,
+            "LOOPS": len(sizes),
+            **tiles.shape,
+            "INDEX": index_type((*given, y), max(rows, columns)),
+        },
+        (POINTED[moved],) * 2,
+    )
+    return launch, [moved, moved]
+
+
+def _loops(y: Layout, axis: int, *inputs: Layout) -> tuple[dict[str, int], tuple[Any, ...]]:
+    """Loops over the elements of y, the innermost first: how many there are and which one the axis is; sizes, what
+    divides by them, and the steps of each input, 0 along the axis; and the same of y, which has loops of its own, as
+    they are one where it is packed."""
+    steps = [[0 if i == axis else step for i, step in enumerate(steps_of(each))] for each in inputs]
+    loops, kept = folded_loops(y.sizes, steps, axis)
+    sizes, *of_each = inner_first(loops, len(inputs))
+    y_sizes, y_steps = inner_first(folded_loops(y.sizes, [steps_of(y)])[0])
+    constants = {"DIMENSION": len(loops) - 1 - kept, "LOOPS": len(sizes), "LOOPS_OF_Y": len(y_sizes)}
+    return constants, (sizes, *divisors(sizes), *of_each, y_sizes, *divisors(y_sizes), y_steps)

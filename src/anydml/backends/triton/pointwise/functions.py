@@ -102,3 +102,13 @@ def half_quotient(a, b):
     quotient = a * inverse
     rest = tl.fma(0.0 - quotient, b, a)
     return tl.where(rest == rest, tl.fma(rest, inverse, quotient), quotient)
+
+
+@triton.jit
+def double_quotient(a, b):
+    """a / b of doubles, b a single, rounded right: by the inverse, which is computed once where b is one for all, and a
+    step of Markstein's. There is none where a or b is infinite, or b is 0."""
+    inverse = tl.full(b.shape, 1.0, tl.float64) / b
+    quotient = a * inverse
+    rest = tl.fma(quotient * -1, b, a)
+    return tl.where(rest == rest, tl.fma(rest, inverse, quotient), quotient)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 from ....core.strided_layout import Layout, fold
@@ -16,26 +17,18 @@ from ...torch.devices import is_interpreted
 from ...torch.lowering import adam, movement, statistics
 from ...torch.lowering import pointwise as calls
 from ...torch.tensors import TYPES
-from ..generated import kernel_of
-from ..launch import WIDE, Launch, Planned, Tensors, too_many
-from . import circular_functions, functions, half_functions, integer_functions, single_functions
-from .narrow import CALLED, call_of
+from ..division import divisors
+from ..launch import WIDE, Launch, Planned, Tensors, next_power_of_2, too_many
+from .narrow import call_of
+from .source import line_kernel, tile_kernel
 from .trace import NotTraced, Traced, composed, traced
 
 BLOCK = 1024
 """Elements of a program; of halves twice, and of bytes four times as many."""
-
-_FUNCTIONS = {
-    "half_quotient": functions.half_quotient,
-    **{
-        name: function
-        for module in (half_functions, single_functions, circular_functions, integer_functions)
-        for name, function in vars(module).items()
-        if name in CALLED
-    },
-}
-"""What bodies call."""
-
+TILE_SIDES, TILE_WARPS = {1: 128, 2: 64, 4: 64, 8: 32}, 8
+"""Of tiles in which an operand is transposed, by the bytes of the largest elements; and warps of a program then."""
+SHORT = 16
+"""Elements of a loop below which nothing is gained by tiles."""
 
 _PLANS: Mapping[str, Callable[..., Any]] = {
     "ADAM_OPTIMIZER": adam.plan,
@@ -56,9 +49,10 @@ def plan(
         body = _traced(_Meaning(desc), tuple([layout and layout.type for layout in inputs]))
     except NotTraced as problem:
         return Declined(f"no expression for {problem}")
-    # Operands in another order, or broadcast, PyTorch reads element by element; and bytes by fours.
-    are_bytes = all(layout.dtype.itemsize == 1 for layout in (*read, *outputs))
-    is_plain = not are_bytes or not body.lines
+    # Operands in another order, broadcast, or of other sizes than the result's, PyTorch reads element by element; and
+    # bytes by fours.
+    items = {layout.dtype.itemsize for layout in (*read, *outputs)}
+    is_plain = len(items) == 1 and (items != {1} or not body.lines)
     if body.calls < 2 and is_plain and len({_walk(layout) for layout in (*read, *outputs)}) == 1:
         return Declined("one call of PyTorch does it")
     if body.needs_libdevice and is_interpreted():
@@ -80,17 +74,62 @@ def plan(
         return declined
     reach = max(sum((size - 1) * step for size, step in zip(folded, each, strict=True)) for each in steps)
     is_wide = max(reach, programs * block) >= WIDE
-    kernel = _kernel(body, tuple([tuple([min(step, 2) for step in each]) for each in steps]), len(read), is_wide)
-    arguments = [count, *folded[1:], *[step for each in steps for step in each if step > 1]]
+    crossed = _crossed(folded, steps)
+    if crossed is not None:
+        return _by_tiles(body, folded, steps, crossed, desc, (*read, *outputs), is_wide)
+    # Triton sees that remainders lie side by side where a size is a multiple of 16, and loads several at once.
+    divides = is_wide or (folded or (0,))[-1] % 16 == 0
+    kernel = line_kernel(
+        body, tuple([tuple([min(step, 2) for step in each]) for each in steps]), len(read), is_wide, divides
+    )
+    inner = [*folded[1:], *[number for each in divisors(folded[1:]) for number in each]] if len(folded) > 1 else []
+    arguments = [count, *inner, *[step for each in steps for step in each if step > 1]]
     launch = Launch(kernel, programs, arguments, {"BLOCK": block})
+    return _planned(launch, f"one kernel for {body.calls} calls of PyTorch", desc, (*read, *outputs))
 
+
+def _planned(launch: Launch, words: str, desc: OperatorDesc, layouts: Sequence[Layout]) -> Planned:
     def run(inputs: Tensors, outputs: Tensors) -> None:
         launch(*[each for each in inputs if each is not None], *outputs)
 
-    is_chain = isinstance(desc, PointwiseChain)
     # A graph looks at many chains that it does not keep.
-    compiled = () if is_chain else ((launch, [TYPES[layout.type] for layout in (*read, *outputs)]),)
-    return Planned(f"one kernel for {body.calls} calls of PyTorch", run, compiled)
+    is_chain = isinstance(desc, PointwiseChain)
+    return Planned(words, run, () if is_chain else ((launch, [TYPES[layout.type] for layout in layouts]),))
+
+
+def _crossed(sizes: Sequence[int], steps: Sequence[Sequence[int]]) -> int | None:
+    """The loop whose elements lie side by side in an input, where those of the output's innermost one lie apart in it;
+    None where there is none, or one of the two loops is short."""
+    if not sizes or steps[-1][-1] != 1 or sizes[-1] < SHORT:
+        return None
+    loops = [each.index(1) for each in steps[:-1] if each[-1] > 1 and 1 in each]
+    return next((loop for loop in loops if sizes[loop] >= SHORT), None)
+
+
+def _by_tiles(
+    body: Traced,
+    sizes: Sequence[int],
+    steps: Sequence[Sequence[int]],
+    crossed: int,
+    desc: OperatorDesc,
+    layouts: Sequence[Layout],
+    is_wide: bool,
+) -> Planned | Declined:
+    """A tile of two loops for each program, so that a transposed operand is read as it lies in memory."""
+    side = TILE_SIDES[max(layout.dtype.itemsize for layout in layouts)]
+    rows, columns = (min(side, next_power_of_2(sizes[loop])) for loop in (crossed, -1))
+    blocks = -(-sizes[crossed] // rows), -(-sizes[-1] // columns)
+    around = [loop for loop in range(len(sizes) - 1) if loop != crossed]
+    programs = prod(blocks) * prod(sizes[loop] for loop in around)
+    declined = too_many(programs)
+    if declined is not None:
+        return declined
+    taken = tuple([tuple([min(step, 2) for step in each]) for each in steps])
+    kernel = tile_kernel(body, taken, crossed, is_wide)
+    arguments = [*sizes, *blocks, *[step for each in steps for step in each if step > 1]]
+    launch = Launch(kernel, programs, arguments, {"ROWS": rows, "COLUMNS": columns}, num_warps=TILE_WARPS)
+    words = f"one kernel for {body.calls} calls of PyTorch, in tiles of {rows} x {columns}"
+    return _planned(launch, words, desc, layouts)
 
 
 def _steps(layout: Layout, sizes: Sequence[int]) -> tuple[int, ...]:
@@ -167,58 +206,3 @@ def _layouts(spec: OperatorSpec, desc: OperatorDesc) -> tuple[list[Layout | None
         for side in (spec.inputs, spec.outputs)
     )
     return inputs, [layout for layout in outputs if layout is not None]
-
-
-@lru_cache(maxsize=512)
-def _kernel(body: Traced, steps: tuple[tuple[int, ...], ...], inputs: int, is_wide: bool) -> Any:
-    """The kernel of a body.
-
-    Args:
-        body: what is computed.
-        steps: of each tensor along each dimension: 0, 1, or 2 for one that is an argument.
-        inputs: how many of the tensors are.
-        is_wide: whether offsets take 64 bits.
-    """
-    return kernel_of(_source(body, steps, inputs, is_wide), "pointwise", **_FUNCTIONS)
-
-
-def _source(body: Traced, steps: tuple[tuple[int, ...], ...], inputs: int, is_wide: bool) -> str:
-    dimensions = len(steps[0])
-    pointers = [f"p{i}" for i in range(len(steps))]
-    names = [
-        *pointers,
-        "count",
-        *[f"size{d}" for d in range(1, dimensions)],
-        *[f"step{i}_{d}" for i, each in enumerate(steps) for d, step in enumerate(each) if step == 2],
-        "BLOCK: tl.constexpr",
-    ]
-    xs = [f"x{i}" for i in range(inputs)]
-    lines = ["@triton.jit", f"def compute({', '.join([*xs, 'BLOCK: tl.constexpr'])}):"]
-    lines += [f"    {line}" for line in body.lines]
-    lines += [f"    return {', '.join(body.results)}", "", ""]
-    lines += ["@triton.jit", f"def kernel({', '.join(names)}):"]
-    first = "tl.program_id(0).to(tl.int64)" if is_wide else "tl.program_id(0)"
-    lines += [f"    start = {first} * BLOCK", "    at = start + tl.arange(0, BLOCK)", "    rest = at"]
-    for d in range(dimensions - 1, 0, -1):
-        lines += [f"    i{d} = rest % size{d}", f"    rest = rest // size{d}"]
-    places = []
-    for i, each in enumerate(steps):
-        terms = []
-        for d, step in enumerate(each):
-            index = f"i{d}" if d else "rest"
-            if step:
-                terms.append(index if step == 1 else f"{index} * step{i}_{d}")
-        places.append(f"p{i} + ({' + '.join(terms)})" if terms else f"p{i} + at * 0")
-    for condition, mask, stored in (
-        ("if start + BLOCK <= count", "", ""),
-        ("else", ", mask=at < count, other=0", ", mask=at < count"),
-    ):
-        lines.append(f"    {condition}:")
-        for i in range(inputs):
-            is_one = not any(steps[i])
-            read = f"tl.broadcast_to(tl.load(p{i}), [BLOCK])" if is_one else f"tl.load({places[i]}{mask})"
-            lines.append(f"        x{i} = {read}")
-        ys = [f"y{i}" for i in range(inputs, len(steps))]
-        lines.append(f"        {', '.join(ys)} = compute({', '.join([*xs, 'BLOCK'])})")
-        lines += [f"        tl.store({places[int(y[1:])]}, {y}{stored})" for y in ys]
-    return "\n".join(lines) + "\n"

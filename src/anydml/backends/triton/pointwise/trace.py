@@ -121,6 +121,8 @@ class _Body:
             wide = torch.float32 if dtype == torch.float16 else dtype
             if name == "div" and all(isinstance(x, Node) and _dtype(x) == torch.float16 for x in (node, *given)):
                 value = f"half_quotient({', '.join([self._read(x, wide) for x in given])})"
+            elif name == "div" and dtype == torch.float64 and _was_single(given[1]):
+                value = f"double_quotient({', '.join([self._read(x, wide) for x in given])})"
             else:
                 value = self._value(name, wide, given)
             value = converted(value, wide, dtype)
@@ -157,7 +159,7 @@ class _Body:
         if name == "narrow":
             x, function, constants = given
             return f"{function}({', '.join([self._read(x, dtype), *map(repr, constants)])})"
-        if name == "narrow_integer":
+        if name == "narrow_pair":
             a, b, function = given
             return f"{function}({self._read(a, dtype)}, {self._read(b, dtype)})"
         types = [_dtype(each) for each in given if isinstance(each, Node)]
@@ -241,6 +243,14 @@ class _Body:
 def _node(x: Any) -> Node:
     assert isinstance(x, Node)
     return x
+
+
+def _was_single(x: Any) -> bool:
+    return (
+        isinstance(x, Node)
+        and x.target is torch.ops.aten._to_copy.default
+        and _dtype(_node(x.args[0])) == torch.float32
+    )
 
 
 def _dtype(node: Node) -> torch.dtype:

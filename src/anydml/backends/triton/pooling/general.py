@@ -28,7 +28,7 @@ MOST_STRIDE, MOST_COVERS = 4, 9
 """Of averages whose gradients are computed by strides, the elements of one, and windows over an element."""
 PLANES = 2048
 """Likewise where planes have one window each; and the elements of the largest of these that a program has at once."""
-UNROLLED = 25
+UNROLLED = 27
 """Taps of a window, and windows over an element, whose loops are unrolled."""
 MOST_SHARES = 1 << 16
 """Taps of a window, of whose numbers there is a table of what divides by them."""

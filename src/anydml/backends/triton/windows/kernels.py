@@ -147,34 +147,52 @@ def power(s, EXPONENT: tl.constexpr, IS_WHOLE: tl.constexpr, IS_ODD: tl.constexp
 
 
 @triton.jit
-def _around(
-    x, first, mask, i, j, length, width, step, across, before, after, IS_SQUARE: tl.constexpr, MAP: tl.constexpr,
-    WIDE: tl.constexpr,
+def _along(
+    total, x, first, mask, j, width, across, BEFORE: tl.constexpr, AFTER: tl.constexpr, UNROLLED: tl.constexpr,
+    MAP: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """The sum of elements, or of their squares, from `before` before each to `after` behind it, 0 outside: along one
-    dimension, of which it is number i, or along another too, of which it is j."""
-    total = (mask.to(tl.int32) * 0).to(WIDE)
+    """The sum with elements, or their squares, from BEFORE before each to AFTER behind it in a dimension, of which it
+    is number j; 0 outside."""
     # Distances times steps in the type of offsets.
     zero = tl.full((), 0, first.dtype)
-    for k in range(-before, after + 1):
-        inside = mask & (i + k >= 0) & (i + k < length)
-        if IS_SQUARE:
-            for m in range(-before, after + 1):
-                within = inside & (j + m >= 0) & (j + m < width)
-                value = tl.load(x + first + ((zero + k) * step + (zero + m) * across), mask=within, other=0).to(WIDE)
-                total += value * value if MAP == "SQUARE" else value
-        else:
-            value = tl.load(x + first + (zero + k) * step, mask=inside, other=0).to(WIDE)
+    if UNROLLED:
+        for m in tl.static_range(-BEFORE, AFTER + 1):
+            within = mask & (j + m >= 0) & (j + m < width)
+            value = tl.load(x + first + (zero + m) * across, mask=within, other=0).to(WIDE)
+            total += value * value if MAP == "SQUARE" else value
+    else:
+        for m in range(-BEFORE, AFTER + 1):
+            within = mask & (j + m >= 0) & (j + m < width)
+            value = tl.load(x + first + (zero + m) * across, mask=within, other=0).to(WIDE)
             total += value * value if MAP == "SQUARE" else value
     return total
 
 
 @triton.jit
+def _around(
+    x, first, mask, i, j, length, width, step, across, BEFORE: tl.constexpr, AFTER: tl.constexpr,
+    UNROLLED: tl.constexpr, IS_SQUARE: tl.constexpr, MAP: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """Likewise along one dimension, of which an element is number i, or along another too, of which it is j."""
+    total = (mask.to(tl.int32) * 0).to(WIDE)
+    if IS_SQUARE:
+        zero = tl.full((), 0, first.dtype)
+        for k in range(-BEFORE, AFTER + 1):
+            inside = mask & (i + k >= 0) & (i + k < length)
+            place = first + (zero + k) * step
+            total = _along(total, x, place, inside, j, width, across, BEFORE, AFTER, UNROLLED, MAP, WIDE)
+    else:
+        total = _along(total, x, first, mask, i, length, step, BEFORE, AFTER, UNROLLED, MAP, WIDE)
+    return total
+
+
+@triton.jit
 def local_response(
-    x, dy, terms, y, rows, columns, blocks, before, after, length, width, divisor, second_divisor,
+    x, dy, terms, y, rows, columns, blocks, length, width, divisor, second_divisor,
     row_sizes, multipliers, shifts, x_row_steps, dy_row_steps, y_row_steps, x_step, dy_step, y_step,
     step, across, of_terms, terms_across,
-    PART: tl.constexpr, IS_SQUARE: tl.constexpr, IN_COLUMNS: tl.constexpr, BIAS: tl.constexpr, FACTOR: tl.constexpr,
+    PART: tl.constexpr, BEFORE: tl.constexpr, AFTER: tl.constexpr, UNROLLED: tl.constexpr,
+    IS_SQUARE: tl.constexpr, IN_COLUMNS: tl.constexpr, BIAS: tl.constexpr, FACTOR: tl.constexpr,
     OF_SUM: tl.constexpr, EXPONENT: tl.constexpr, IS_WHOLE: tl.constexpr, IS_ODD: tl.constexpr,
     WIDE: tl.constexpr, LOOPS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
@@ -197,7 +215,7 @@ def local_response(
     if IS_SQUARE and IN_COLUMNS != 2:
         j = (row // second_divisor) % width
     at = apart(row, row_sizes, multipliers, shifts, x_row_steps, LOOPS) + column * x_step
-    sums = _around(x, at, mask, i, j, length, width, step, across, before, after, IS_SQUARE, "SQUARE", WIDE)
+    sums = _around(x, at, mask, i, j, length, width, step, across, BEFORE, AFTER, UNROLLED, IS_SQUARE, "SQUARE", WIDE)
     s = sums * _full(sums, FACTOR) + _full(sums, BIAS)
     own = tl.load(x + at, mask=mask, other=0).to(WIDE)
     if EXPONENT == 0:
@@ -213,8 +231,8 @@ def local_response(
             result = result * own * (powers / s)
         else:
             around = _around(
-                terms, row * columns + column, mask, i, j, length, width, of_terms, terms_across, after, before,
-                IS_SQUARE, "", WIDE,
+                terms, row * columns + column, mask, i, j, length, width, of_terms, terms_across, AFTER, BEFORE,
+                UNROLLED, IS_SQUARE, "", WIDE,
             )  # fmt: skip
             result = result * powers - _full(sums, OF_SUM) * own * around
     if PART == "TERMS":

@@ -28,6 +28,8 @@ LOCAL_TILE = FOLD_TILE = 512
 MOST_AROUND, LOADS = 256, 16
 """Elements around each, and those for each call of PyTorch, up to one of which a local response adds them one by one:
 of more, the calls read and write all elements less often than the kernel loads them."""
+UNROLLED = 16
+"""Elements along a dimension, whose loop is unrolled below it, so that all are loaded at once."""
 WARPS, WARPS_OF_MANY = 2, 4
 """Of local responses along channels; of those in squares, and of gradients."""
 
@@ -156,13 +158,14 @@ def _local_response(desc: Any, read: Sequence[Layout], y: Layout, device: torch.
         return Declined(f"{around} elements around each")
     row_sizes, *row_steps = inner_first([(loop.size, *loop.steps) for loop in rows_of], 3)
     arguments = (
-        *(rows, columns, tiles.blocks, before, after, one.size, other.size),
+        *(rows, columns, tiles.blocks, one.size, other.size),
         *[max(each.inside // columns, 1) for each in (one, other)],
         *(row_sizes, *divisors(row_sizes), *row_steps, *inner.steps),
         *(one.steps[0], other.steps[0], one.inside, other.inside),
     )
     wide = torch.float64 if x.dtype.itemsize > 2 or is_gradient else torch.float32
     constants: Mapping[str, Any] = {
+        **{"BEFORE": before, "AFTER": after, "UNROLLED": before + after < UNROLLED},
         "IS_SQUARE": is_square,
         "IN_COLUMNS": along.index(inner.number) + 1 if inner.number in along else 0,
         "BIAS": float(desc.Bias),
