@@ -79,3 +79,44 @@ def test_runs_that_begin_anywhere(
     given.copy_(torch.from_numpy(x))
     operator.dispatch([given], [out])
     np.testing.assert_array_equal(out.cpu().numpy(), run("reference", desc, [x])[0])
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32])
+def test_places_in_tiles(dtype: type) -> None:
+    """Of more than a tile: bands whose ends few tiles have, classes in rows and in columns, runs copied by words."""
+    random = np.random.default_rng(9)
+
+    def same(name: str, given: dict[str, Any], out: tuple[int, ...], **members: Any) -> None:
+        tensors = {key: tensor_of(value) for key, value in given.items()}
+        desc = spec(name).desc(OutputTensor=tensor_of(np.empty(out, dtype)), **tensors, **members)
+        found, wanted = (run(engine, desc, [*given.values()])[0] for engine in (GPU, "reference"))
+        np.testing.assert_array_equal(found, wanted, f"{name} {members}")
+
+    x = random.integers(0, 99, (2, 70, 517)).astype(dtype)
+    data_type = tensor_of(x).DataType
+    for begin, end in ((3, 9), (-20, -20), (2**31 - 1, 0), (60, -60), (-(2**31), 2**31 - 1), (200, 2**31 - 1)):
+        ends = {"DiagonalFillBegin": begin, "DiagonalFillEnd": end}
+        same("DIAGONAL_MATRIX1", {"InputTensor": x}, x.shape, ValueDataType=data_type, Value=dtype(7), **ends)
+    same("DIAGONAL_MATRIX", {}, (2, 130, 300), Offset=-5, Value=3.0)
+    values = np.array([2, 5], dtype)
+    for axis, sizes in ((1, (3, 37, 48)), (1, (3, 37, 49)), (2, (3, 35, 40)), (0, (37, 3, 16))):
+        shape = tuple(1 if i == axis else size for i, size in enumerate(sizes))
+        indices = random.integers(-37, 37, shape).astype(np.int64)
+        same("ONE_HOT", {"IndicesTensor": indices, "ValuesTensor": values.reshape(1, 1, 2)}, sizes, Axis=axis)
+    for sizes, axis in (((2, 5, 3, 601), 1), ((2, 3, 5, 600), 2), ((1, 4, 2, 5), 1)):
+        # A length for all of the last dimension, where a run of it is one, and one for each.
+        for is_one in (True, False):
+            shape = [1 if i == axis else size for i, size in enumerate(sizes)]
+            lengths = random.integers(0, 7, [*shape[:3], 1] if is_one else shape).astype(np.uint32)
+            strides = [*[step // 4 for step in lengths.strides[:3]], 0 if is_one else 1]
+            x = random.integers(0, 99, sizes).astype(dtype)
+            lengths = np.broadcast_to(lengths, shape)
+            desc = spec("REVERSE_SUBSEQUENCES").desc(
+                InputTensor=tensor_of(x),
+                SequenceLengthsTensor=tensor_of(lengths, strides),
+                OutputTensor=tensor_of(x),
+                Axis=axis,
+            )
+            found, wanted = (run(engine, desc, [x, lengths])[0] for engine in (GPU, "reference"))
+            np.testing.assert_array_equal(found, wanted)

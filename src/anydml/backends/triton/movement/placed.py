@@ -14,13 +14,16 @@ from ....operators.specs.diagonal import band_of, value_of
 from ...base import Declined
 from ...torch.tensors import TYPES
 from ..division import divisors
-from ..launch import BITS, Launch, Planned, Tensors, between_elements, too_many
+from ..launch import BITS, Launch, Planned, Tensors, between_elements, next_power_of_2, too_many
 from ..tiles import folded_loops, index_type, inner_first, steps_of, tiles_of
 from . import kernels as placed_kernels
-from .plan import POINTED
+from .parts import parts_of
+from .plan import LONG_RUN, POINTED
 
 BLOCK = 1024
 """Elements of a program that has a line of them."""
+WORDS = 512
+"""Words of one that copies runs."""
 TILE = 4096
 """Of one that has a tile: an index is read once for each of its columns, or rows, and not for each class."""
 
@@ -73,6 +76,7 @@ def _one_hot(d: Any, given: Sequence[Layout], y: Layout) -> Made:
         {
             "SIGNED": indices.dtype.kind == "i",
             "IS_LAST": is_last,
+            "DIVIDES": sizes[0] % 16 == 0 and not is_last,
             "LOOPS": len(sizes),
             **tiles.shape,
             "INDEX": index_type((*given, y), max(rows, columns)),
@@ -84,16 +88,41 @@ def _one_hot(d: Any, given: Sequence[Layout], y: Layout) -> Made:
 
 def _reversed(d: Any, given: Sequence[Layout], y: Layout) -> Made:
     x, lengths = given
-    programs = -(-prod(y.sizes) // BLOCK)
-    declined = too_many(programs)
-    if declined is not None:
-        return declined
     bits, moved = POINTED[BITS[y.dtype.itemsize]], BITS[y.dtype.itemsize]
-    of_axis, loops = _loops(y, d.Axis, x, lengths)
-    constants = {**of_axis, "BLOCK": BLOCK, "INDEX": index_type((*given, y), programs * BLOCK)}
-    arguments = (prod(y.sizes), steps_of(x)[d.Axis], *loops)
-    launch = Launch(placed_kernels.reverse_subsequences, programs, arguments, constants, (bits, None, bits))
-    return launch, [moved, TYPES[lengths.type], moved]
+    types, typed = [moved, TYPES[lengths.type], moved], (bits, None, bits)
+    sizes, steps = list(y.sizes), [steps_of(each) for each in (x, lengths, y)]
+    run = _run_of(sizes, steps, d.Axis)
+    is_long = run * y.dtype.itemsize >= LONG_RUN[y.dtype.itemsize]
+    kept = len(sizes) if not is_long else next(i for i in range(len(sizes) + 1) if prod(sizes[i:]) <= run)
+    of_axis, loops = _loops(sizes[:kept], [each[:kept] for each in steps], d.Axis)
+    rows = prod(sizes[:kept])
+    index = index_type((*given, y), prod(sizes) + BLOCK)
+    if not is_long:
+        programs = -(-rows // BLOCK)
+        constants = {**of_axis, "BLOCK": BLOCK, "INDEX": index}
+        arguments = (rows, steps[0][d.Axis], *loops)
+        kernel = placed_kernels.reverse_subsequences
+    else:
+        columns, parts = parts_of(run * y.dtype.itemsize)
+        # The bytes at the ends of runs are a tile of their own, of 32 bytes of each.
+        at_once = max(min(WORDS // max(columns, 32 // y.dtype.itemsize), next_power_of_2(rows)), 1)
+        programs = parts * -(-rows // at_once)
+        constants = {**of_axis, "ITEM": bits, "BLOCK": at_once, "COLUMNS": columns, "INDEX": index}
+        arguments = (rows, parts, run, steps[0][d.Axis], *loops)
+        kernel = placed_kernels.reverse_runs
+    declined = too_many(programs)
+    return declined or (Launch(kernel, programs, arguments, constants, typed), types)
+
+
+def _run_of(sizes: Sequence[int], steps: Sequence[Sequence[int]], axis: int) -> int:
+    """How many elements lie side by side in the input and in the output, all of one line's index and length."""
+    of_x, of_lengths, of_y = steps
+    run = 1
+    for i in range(len(sizes) - 1, axis, -1):
+        if sizes[i] > 1 and (of_lengths[i], of_x[i], of_y[i]) != (0, run, run):
+            break
+        run *= sizes[i]
+    return run
 
 
 def _diagonals(d: Any, given: Sequence[Layout], y: Layout) -> Made:
@@ -129,13 +158,14 @@ def _diagonals(d: Any, given: Sequence[Layout], y: Layout) -> Made:
     return launch, [moved, moved]
 
 
-def _loops(y: Layout, axis: int, *inputs: Layout) -> tuple[dict[str, int], tuple[Any, ...]]:
-    """Loops over the elements of y, the innermost first: how many there are and which one the axis is; sizes, what
-    divides by them, and the steps of each input, 0 along the axis; and the same of y, which has loops of its own, as
-    they are one where it is packed."""
-    steps = [[0 if i == axis else step for i, step in enumerate(steps_of(each))] for each in inputs]
-    loops, kept = folded_loops(y.sizes, steps, axis)
-    sizes, *of_each = inner_first(loops, len(inputs))
-    y_sizes, y_steps = inner_first(folded_loops(y.sizes, [steps_of(y)])[0])
-    constants = {"DIMENSION": len(loops) - 1 - kept, "LOOPS": len(sizes), "LOOPS_OF_Y": len(y_sizes)}
-    return constants, (sizes, *divisors(sizes), *of_each, y_sizes, *divisors(y_sizes), y_steps)
+def _loops(sizes: Sequence[int], steps: Sequence[Sequence[int]], axis: int) -> tuple[dict[str, int], tuple[Any, ...]]:
+    """Loops over the elements of an output, the innermost first: how many there are and which one the axis is; sizes,
+    what divides by them, and the steps of each input, 0 along the axis; and the same of the output, whose steps are the
+    last, and which has loops of its own, as they are one where it is packed."""
+    *of_inputs, of_y = steps
+    without = [[0 if i == axis else step for i, step in enumerate(each)] for each in of_inputs]
+    loops, kept = folded_loops(sizes, without, axis)
+    loop_sizes, *of_each = inner_first(loops, len(of_inputs))
+    y_sizes, y_steps = inner_first(folded_loops(sizes, [of_y])[0])
+    constants = {"DIMENSION": len(loops) - 1 - kept, "LOOPS": len(loop_sizes), "LOOPS_OF_Y": len(y_sizes)}
+    return constants, (loop_sizes, *divisors(loop_sizes), *of_each, y_sizes, *divisors(y_sizes), y_steps)

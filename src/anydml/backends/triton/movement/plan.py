@@ -27,7 +27,7 @@ from .source import Coordinate, Group, Loop, Movement, Run, generated, generated
 NEAREST = InterpolationMode.NEAREST_NEIGHBOR
 
 BLOCK = 1024
-"""Elements of a program."""
+"""Elements of a program, or, where it only fills, of 8 bytes each."""
 LONG_RUN, LARGE = {1: 64, 2: 128, 4: 512, 8: 1024}, 1 << 20
 """Bytes of the innermost loop's runs, by those of an element, and of the output, from which on runs are copied by
 words, and there may be a launch for each of a loop's runs."""
@@ -87,15 +87,16 @@ def plan(
 def _elements(movement: Movement, value: int | None, layouts: Sequence[Layout], output: Layout) -> Any:
     """A kernel with a thread for each element."""
     count = prod(loop.size for loop in movement.loops)
-    programs = -(-count // BLOCK)
+    block = BLOCK if movement.has_input else BLOCK * max(1, 8 // output.dtype.itemsize)
+    programs = -(-count // block)
     declined = too_many(programs)
     if declined is not None:
         return declined
     reach = max((high - low) // layout.dtype.itemsize for layout in layouts for low, high in [layout.bounds()])
-    kernel, arguments, pointers = generated(movement, max(reach, programs * BLOCK) + BLOCK >= WIDE)
+    kernel, arguments, pointers = generated(movement, max(reach, programs * block) + block >= WIDE)
     moved = BITS[output.dtype.itemsize]
     types = [TYPES[layouts[1].type] if pointer == "i" else moved for pointer in pointers]
-    constants = {**({"value": value} if movement.has_constant else {}), "BLOCK": BLOCK}
+    constants = {**({"value": value} if movement.has_constant else {}), "BLOCK": block}
     typed = [None if pointer == "i" else POINTED[moved] for pointer in pointers]
     launch = Launch(kernel, programs, arguments, constants, typed)
     return [(launch, types)]
@@ -166,6 +167,9 @@ def _viewed(view: views.View, source: Layout | None, output: Layout) -> Movement
             loops.append(Loop(begin, dimension.every * output.strides[i] // item, tuple(groups)))
     has_constant = any(run.is_constant for loop in loops for group in loop.groups for run in group.runs)
     has_input = any(not run.is_constant for loop in loops for group in loop.groups for run in group.runs)
+    if not has_input:
+        # Loops that are constant alone are alike.
+        loops = [_loop(loop.size, loop.out, 0) for loop in loops]
     return Movement(tuple(loops), (), has_constant, has_input and source is not None)
 
 

@@ -14,10 +14,13 @@ def count_up(
     y, count, start, delta, sizes, y_steps,
     IS_FLOAT: tl.constexpr, LOOPS: tl.constexpr, BLOCK: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
-    """start + i * delta, in double precision or modulo 2^64; the first one is `start`. Both are given by their bits."""
+    """start + i * delta, in double precision or modulo 2^64, of up to 32 bits modulo 2^32; the first one is `start`.
+    Both are given by their bits."""
     at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
     first, step = tl.full([BLOCK], start, tl.int64), tl.full([BLOCK], delta, tl.int64)
-    if IS_FLOAT:
+    if not IS_FLOAT and y.dtype.element_ty.primitive_bitwidth <= 32:
+        value = at.to(tl.int32) * step.to(tl.int32) + first.to(tl.int32)
+    elif IS_FLOAT:
         first, step = first.to(tl.float64, bitcast=True), step.to(tl.float64, bitcast=True)
         value = tl.where(at == 0, first, at.to(tl.float64) * step + first)
     else:

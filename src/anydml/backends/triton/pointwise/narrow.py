@@ -128,7 +128,8 @@ def call_of(name: str, desc: OperatorDesc, dtype: torch.dtype) -> Callable[[Sequ
     """A call for the tracer, of tensors of a type; None where no function is right."""
     pairs = _OF_INTEGERS if dtype in _INTEGERS else _OF_FLOATS if dtype in _PREFIXES else {}
     is_scaled = getattr(desc, "ScaleBias", None) is not None
-    are_alike = name != "ELEMENT_WISE_POW" or TYPES[desc.ExponentTensor.DataType] == dtype
+    exponents = getattr(desc, "ExponentTensor", None)
+    are_alike = exponents is None or TYPES[exponents.DataType] == dtype
     if name in pairs and are_alike and not is_scaled:
         function = pairs[name] if dtype in _INTEGERS else f"{_PREFIXES[dtype]}_{pairs[name]}"
         return lambda read, written: written[0].copy_(torch.ops.anydml.narrow_pair(*read, function))

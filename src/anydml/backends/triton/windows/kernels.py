@@ -121,9 +121,10 @@ def _root_of_cube(s):
 
 
 @triton.jit
-def power(s, EXPONENT: tl.constexpr, IS_WHOLE: tl.constexpr, IS_ODD: tl.constexpr):
-    """s^EXPONENT, which is not 0: of doubles within the error of that logarithm; of singles by those of singles."""
-    size = tl.abs(s)
+def power(s, EXPONENT: tl.constexpr, IS_WHOLE: tl.constexpr, IS_ODD: tl.constexpr, IS_POSITIVE: tl.constexpr):
+    """s^EXPONENT, which is not 0: of doubles within the error of that logarithm; of singles by those of singles.
+    IS_POSITIVE says that s is above 0, or NaN."""
+    size = s if IS_POSITIVE else tl.abs(s)
     if s.dtype == tl.float64:
         if EXPONENT == -0.75:
             result = _root_of_cube(size)
@@ -133,17 +134,22 @@ def power(s, EXPONENT: tl.constexpr, IS_WHOLE: tl.constexpr, IS_ODD: tl.constexp
             result = exponential(product, product * 0, tl.float64)
     else:
         result = tl.exp2(tl.log2(size) * EXPONENT)
-    if EXPONENT > 0:
+    if IS_POSITIVE:
+        if s.dtype == tl.float64:
+            result = tl.where(s < float("inf"), result, tl.where(s == s, float("inf") if EXPONENT > 0 else 0.0, s))
+    elif EXPONENT > 0:
         result = tl.where(size == 0, 0.0, result)
         result = tl.where(size == float("inf"), float("inf"), result)
     else:
         result = tl.where(size == 0, float("inf"), result)
         result = tl.where(size == float("inf"), 0.0, result)
-    if IS_ODD:
-        result = tl.where(s < 0, result * -1, result)
-    if not IS_WHOLE:
-        result = tl.where(s < 0, float("nan"), result)
-    return tl.where(s != s, s, result)
+    if not IS_POSITIVE:
+        if IS_ODD:
+            result = tl.where(s < 0, result * -1, result)
+        if not IS_WHOLE:
+            result = tl.where(s < 0, float("nan"), result)
+        result = tl.where(s != s, s, result)
+    return result
 
 
 @triton.jit
@@ -194,6 +200,7 @@ def local_response(
     PART: tl.constexpr, BEFORE: tl.constexpr, AFTER: tl.constexpr, UNROLLED: tl.constexpr,
     IS_SQUARE: tl.constexpr, IN_COLUMNS: tl.constexpr, BIAS: tl.constexpr, FACTOR: tl.constexpr,
     OF_SUM: tl.constexpr, EXPONENT: tl.constexpr, IS_WHOLE: tl.constexpr, IS_ODD: tl.constexpr,
+    IS_POSITIVE: tl.constexpr,
     WIDE: tl.constexpr, LOOPS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
     """With s = BIAS + FACTOR * sum of squares around an element, by PART:
@@ -221,7 +228,7 @@ def local_response(
     if EXPONENT == 0:
         powers = s * 0 + 1
     else:
-        powers = power(s, EXPONENT, IS_WHOLE, IS_ODD)
+        powers = power(s, EXPONENT, IS_WHOLE, IS_ODD, IS_POSITIVE)
     if PART == "RESULT":
         result = own * powers
     else:

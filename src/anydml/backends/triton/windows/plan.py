@@ -28,6 +28,8 @@ LOCAL_TILE = FOLD_TILE = 512
 MOST_AROUND, LOADS = 256, 16
 """Elements around each, and those for each call of PyTorch, up to one of which a local response adds them one by one:
 of more, the calls read and write all elements less often than the kernel loads them."""
+LEAST = 2.0**-100
+"""A Bias from which on no sum is 0, or below it."""
 UNROLLED = 16
 """Elements along a dimension, whose loop is unrolled below it, so that all are loaded at once."""
 WARPS, WARPS_OF_MANY = 2, 4
@@ -174,6 +176,7 @@ def _local_response(desc: Any, read: Sequence[Layout], y: Layout, device: torch.
         "EXPONENT": -float(desc.Beta),
         "IS_WHOLE": float(desc.Beta).is_integer(),
         "IS_ODD": desc.Beta % 2 == 1,
+        "IS_POSITIVE": desc.Bias >= LEAST and desc.Alpha >= 0,
         "WIDE": tl.float64 if wide == torch.float64 else tl.float32,
         "LOOPS": len(row_sizes),
         **tiles.shape,
