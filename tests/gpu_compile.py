@@ -54,6 +54,7 @@ FEW = (
         ".resampling.plan",
         ".training.plan",
     ),
+    ".windows.local",
     ".windows.plan",
 )
 """Modules of which one case of each operator is enough."""

@@ -74,7 +74,9 @@ SMALL = {
     "training.plan.SPAN": 8,
     "training.plan.TILE": {0: 8, 1: 8},
     "windows.plan.FOLD_TILE": 16,
-    "windows.plan.LOCAL_TILE": 16,
+    "windows.local.CHANNELS": 4,
+    "windows.local.STRIP": 32,
+    "windows.local.TILE": 16,
     "windows.plan.TILE": 16,
 }
 """As if tensors were large: of several programs, which reach beyond the ends."""

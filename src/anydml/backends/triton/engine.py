@@ -60,7 +60,7 @@ KERNELS = {
     **dict.fromkeys(
         [f"BATCH_NORMALIZATION_{name}" for name in ("TRAINING", "TRAINING_GRAD", "GRAD")], ".training.plan"
     ),
-    **dict.fromkeys(("LOCAL_RESPONSE_NORMALIZATION", "LOCAL_RESPONSE_NORMALIZATION_GRAD"), ".windows.plan"),
+    **dict.fromkeys(("LOCAL_RESPONSE_NORMALIZATION", "LOCAL_RESPONSE_NORMALIZATION_GRAD"), ".windows.local"),
     **dict.fromkeys(("FOLD", "UNFOLD"), ".windows.plan"),
     **dict.fromkeys(("TOP_K", "TOP_K1", "NONZERO_COORDINATES"), ".selection.plan"),
 }
