@@ -1,5 +1,4 @@
-"""MULTIHEAD_ATTENTION and its revision, by products of matrices and a softmax in single precision; on a GPU those of
-FLOAT16 that PyTorch's function serves, without a bias, by tensor cores, which takes weights rounded to halves.
+"""MULTIHEAD_ATTENTION and its revision, by products of matrices and a softmax in single precision.
 
 PyTorch's scaled_dot_product_attention serves where nothing but finite numbers is added to the scores: for a row of
 minus infinities it gives zeros, where softmax is NaN. That is without a RelativePositionBiasTensor, with a finite
@@ -20,11 +19,8 @@ from ....core.strided_layout import Layout
 from ....operators.attention_sizes import Heads, heads_of
 from ....operators.schema import OperatorDesc, OperatorSpec
 from . import Run, Tensors
-from .dense import are_halves
 from .precision import precision
 from .values import store
-
-LARGEST_HALF = 65504.0
 
 
 def plan(
@@ -36,27 +32,14 @@ def plan(
 def _attention(desc: Any) -> Run:
     n = heads_of(desc)
     is_plain = desc.RelativePositionBiasTensor is None and (desc.MaskTensor is None or isfinite(desc.MaskFilterValue))
-    # A filter value that is no half would become an infinity.
-    fits_half = desc.MaskTensor is None or abs(desc.MaskFilterValue) <= LARGEST_HALF
 
     def run(read: Tensors, written: Tensors) -> None:
         query, key, value, query_key, key_value, of_all, bias, mask, relative, past_key, past_value, *more = read
         lengths = more[0].reshape(-1).to(torch.int64) if more and more[0] is not None else None
         biases = [None] * 3 if bias is None else _biases(n, bias.float().reshape(-1))
-        given = [x for x in (query, key, value, query_key, key_value, of_all, past_key, past_value) if x is not None]
-        keeps_half = is_plain and fits_half and lengths is None and bias is None and are_halves(*given)
-        q = _heads(
-            [(query, ...), (query_key, 0), (of_all, 0)], (n.batch, -1, n.query_heads, n.size), biases[0], keeps_half
-        )
-        k = _heads(
-            [(key, ...), (query_key, 1), (key_value, 0), (of_all, 1)],
-            (n.batch, -1, n.heads, n.size),
-            biases[1],
-            keeps_half,
-        )
-        v = _heads(
-            [(value, ...), (key_value, 1), (of_all, 2)], (n.batch, -1, n.heads, n.value_size), biases[2], keeps_half
-        )
+        q = _heads([(query, ...), (query_key, 0), (of_all, 0)], (n.batch, -1, n.query_heads, n.size), biases[0])
+        k = _heads([(key, ...), (query_key, 1), (key_value, 0), (of_all, 1)], (n.batch, -1, n.heads, n.size), biases[1])
+        v = _heads([(value, ...), (key_value, 1), (of_all, 2)], (n.batch, -1, n.heads, n.value_size), biases[2])
         k, v = (_joined(n, past, new, lengths) for past, new in ((past_key, k), (past_value, v)))
         for each, out in zip((k, v), written[1:], strict=True):
             if out is not None:
@@ -65,7 +48,7 @@ def _attention(desc: Any) -> Run:
         # Query heads that share keys are rows of one product.
         q = q.reshape(n.batch, n.heads, shared, n.queries, n.size)
         k, v = k.unsqueeze(2), v.unsqueeze(2)
-        added = None if mask is None else _added(desc, n, mask).to(q.dtype)
+        added = None if mask is None else _added(desc, n, mask)
         with precision(False):
             if is_plain and lengths is None:
                 k, v = (each.expand(-1, -1, shared, -1, -1).flatten(1, 2) for each in (k, v))
@@ -91,11 +74,11 @@ def _biases(n: Heads, bias: Any) -> list[Any]:
     return [part.reshape(count, 1, size) for part, count, size in parts]
 
 
-def _heads(sources: Sequence[tuple[Any, Any]], sizes: Sequence[int], bias: Any, keeps_half: bool) -> Any:
-    """{batch, heads, length, size} in single precision, or as halves, with its bias, of {batch, length, heads, size}:
-    the tensor that is there, or its part of the fourth dimension."""
+def _heads(sources: Sequence[tuple[Any, Any]], sizes: Sequence[int], bias: Any) -> Any:
+    """{batch, heads, length, size} in single precision, with its bias, of {batch, length, heads, size}: the tensor that
+    is there, or its part of the fourth dimension."""
     found = next(x if place is ... else x[..., place, :] for x, place in sources if x is not None)
-    heads = (found if keeps_half else found.float()).reshape(sizes).transpose(1, 2)
+    heads = found.float().reshape(sizes).transpose(1, 2)
     return heads if bias is None else heads + bias
 
 
@@ -103,7 +86,7 @@ def _joined(n: Heads, past: Any, new: Any, lengths: Any) -> Any:
     """{batch, heads, total, size}: what is past, and behind it what is new; zeros where lengths leave room."""
     if past is None:
         return new
-    past = past.to(new.dtype).reshape(n.batch, n.heads, n.past, -1)
+    past = past.float().reshape(n.batch, n.heads, n.past, -1)
     if lengths is None:
         return torch.cat([past, new], dim=2)
     places = torch.arange(n.total, device=new.device)
