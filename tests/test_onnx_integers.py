@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from onnx_peers import assert_alike
+from onnx_peers import assert_alike, weights_of
 
 
 def integers(seed: int, dtype: Any, *shape: int) -> Any:
@@ -47,7 +47,13 @@ def test_quantised_convolutions(
     x: tuple[int, ...], w: tuple[int, ...], attributes: dict[str, Any], dtype: Any, has_bias: bool
 ) -> None:
     inputs = [integers(0, dtype, *x), scales(1), np.array(7, dtype)]
-    inputs += [integers(2, np.int8, *w), scales(3, w[0]), np.zeros(w[0], np.int8), scales(4) * 100, np.array(3, dtype)]
+    inputs += [
+        weights_of(integers(2, np.int8, *w)),
+        scales(3, w[0]),
+        np.zeros(w[0], np.int8),
+        scales(4) * 100,
+        np.array(3, dtype),
+    ]
     inputs += [integers(5, np.int16, w[0]).astype(np.int32)] if has_bias else []
     constants = tuple(range(1, len(inputs)))
     assert_alike("QLinearConv", inputs, attributes, constants=constants, **OFF_BY_ONE)
@@ -58,7 +64,7 @@ PRODUCTS = [((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 1, 3, 4), (5, 4, 2)), ((
 
 @pytest.mark.parametrize(("a", "b"), PRODUCTS)
 def test_products_of_integers(a: tuple[int, ...], b: tuple[int, ...]) -> None:
-    left, right = integers(0, np.uint8, *a), integers(1, np.int8, *b)
+    left, right = integers(0, np.uint8, *a), weights_of(integers(1, np.int8, *b))
     assert_alike("MatMulInteger", [left, right, np.array(9, np.uint8), np.array(-3, np.int8)])
     assert_alike("MatMulInteger", [left, right], constants=(1,))
 
