@@ -104,7 +104,7 @@ def test_places_in_tiles(dtype: type) -> None:
         shape = tuple(1 if i == axis else size for i, size in enumerate(sizes))
         indices = random.integers(-37, 37, shape).astype(np.int64)
         same("ONE_HOT", {"IndicesTensor": indices, "ValuesTensor": values.reshape(1, 1, 2)}, sizes, Axis=axis)
-    for sizes, axis in (((2, 5, 3, 601), 1), ((2, 3, 5, 600), 2), ((1, 4, 2, 5), 1)):
+    for sizes, axis in (((2, 5, 3, 601), 1), ((2, 3, 5, 600), 2), ((1, 4, 2, 5), 1), ((3, 2, 1, 600), 2)):
         # A length for all of the last dimension, where a run of it is one, and one for each.
         for is_one in (True, False):
             shape = [1 if i == axis else size for i, size in enumerate(sizes)]

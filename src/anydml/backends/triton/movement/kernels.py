@@ -41,7 +41,7 @@ def fill_diagonals(
     filled = tl.full([ROWS, COLUMNS], VALUE, y.dtype.element_ty)
     # Most tiles have none of the ends of the band, where all rows are of one matrix.
     program = tl.program_id(0)
-    top, left = program // blocks * ROWS % sizes[0], program % blocks * COLUMNS
+    top, left = (program // blocks).to(INDEX) * ROWS % sizes[0], program % blocks * COLUMNS
     lowest, highest = left - (top + ROWS - 1), left + COLUMNS - 1 - top
     is_whole = (top + ROWS <= sizes[0]) & (IS_CROSSED == 0)
     if is_whole & (lowest >= begin) & (highest < end):

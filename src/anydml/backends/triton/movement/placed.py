@@ -27,6 +27,8 @@ WORDS = 512
 TILE = 4096
 """Of one that has a tile: an index is read once for each of its columns, or rows, and not for each class."""
 
+Made: TypeAlias = tuple[Launch, list[Any]] | Declined
+
 
 def plan(
     spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
@@ -47,9 +49,6 @@ def plan(
         launch(*(read or outputs), *outputs)
 
     return Planned(f"a thread for each of {prod(y.sizes)} elements", run, (made,))
-
-
-Made: TypeAlias = tuple[Launch, list[Any]] | Declined
 
 
 def _one_hot(d: Any, given: Sequence[Layout], y: Layout) -> Made:
@@ -93,7 +92,8 @@ def _reversed(d: Any, given: Sequence[Layout], y: Layout) -> Made:
     sizes, steps = list(y.sizes), [steps_of(each) for each in (x, lengths, y)]
     run = _run_of(sizes, steps, d.Axis)
     is_long = run * y.dtype.itemsize >= LONG_RUN[y.dtype.itemsize]
-    kept = len(sizes) if not is_long else next(i for i in range(len(sizes) + 1) if prod(sizes[i:]) <= run)
+    # An axis of one element is no part of a run, as the kernel counts along it.
+    kept = len(sizes) if not is_long else next(i for i in range(d.Axis + 1, len(sizes) + 1) if prod(sizes[i:]) <= run)
     of_axis, loops = _loops(sizes[:kept], [each[:kept] for each in steps], d.Axis)
     rows = prod(sizes[:kept])
     index = index_type((*given, y), prod(sizes) + BLOCK)
