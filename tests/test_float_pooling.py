@@ -179,3 +179,27 @@ def test_averages_of_halves_beside_ties(window: tuple[int, int], stride: int, is
     expected = (sums / count).astype(np.float16)[:, :, ::stride, ::stride]
     found = anydml.average_pooling(x, window, strides=stride)
     np.testing.assert_array_equal(found.view(np.uint16), expected.view(np.uint16))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 3, 1), (3, 2, 1, 0)])
+def test_windows_of_one_element(dtype: Any, order: tuple[int, ...]) -> None:
+    """What they give is the element, of any layout: all dimensions are one then, along which nothing slides."""
+    sizes = 2, 3, 5, 7
+    memory = np.random.default_rng(3).standard_normal([sizes[i] for i in order]).astype(dtype)
+    x = memory.transpose(np.argsort(order))
+    strides = [step // x.itemsize for step in x.strides]
+    y = tensor_of(np.empty(sizes, dtype))
+    window = {"Strides": (1, 1), "WindowSize": (1, 1), "StartPadding": (0, 0), "EndPadding": (0, 0)}
+    for name, more, wanted in (
+        ("AVERAGE_POOLING", {"IncludePadding": False}, x),
+        ("LP_POOLING", {"P": 1}, abs(x)),
+        ("LP_POOLING", {"P": 2}, abs(x)),
+        ("MAX_POOLING", {}, x),
+    ):
+        desc = spec(name).desc(InputTensor=tensor_of(x, strides), OutputTensor=y, **window, **more)
+        assert_same(run(ENGINE, desc, [x])[0], np.ascontiguousarray(wanted))
+    ends = {"InputGradientTensor": y, "OutputGradientTensor": tensor_of(x, strides)}
+    desc = spec("AVERAGE_POOLING_GRAD").desc(**ends, IncludePadding=False, **window)
+    dy = np.ascontiguousarray(x)
+    assert_same(run(ENGINE, desc, [dy])[0], x)

@@ -95,7 +95,7 @@ class WindowTaps {
   const Nest& nest_;
   Tap origin_{};
   std::array<std::pair<int64_t, int64_t>, kMostOuter> inside_{{{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}}};
-  std::vector<Tap> taps_;
+  std::vector<Tap> taps_{Tap{0, 0}};  // all, where nothing is around a row
   std::vector<Tap> found_;
 };
 
