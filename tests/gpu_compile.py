@@ -45,7 +45,7 @@ FEW = (
     *(".reduction.plan", ".normalization.lines", ".movement.plan", ".movement.placed", ".movement.scattered"),
     *(
         ".pointwise.counted",
-        ".pooling.general",
+        ".pooling.plan",
         ".quantizing.blocks",
         ".quantizing.plan",
         ".selection.plan",
@@ -124,7 +124,7 @@ def main() -> None:
     for case in cases:
         name = type(case.desc).__name__.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
         module = KERNELS.get(name)
-        is_all = module in (".convolution.plan", ".normalization.plan", ".pooling.float")
+        is_all = module in (".convolution.plan", ".normalization.plan")
         if is_all or (module in FEW and id(case) in few):
             device.compile_operator(device.create_operator(case.desc))
     x, w, bias, y = (

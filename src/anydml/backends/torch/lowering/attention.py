@@ -1,4 +1,5 @@
-"""MULTIHEAD_ATTENTION and its revision, by products of matrices and a softmax in single precision.
+"""MULTIHEAD_ATTENTION and its revision, by products of matrices and a softmax in single precision; on a GPU those of
+FLOAT16 without masks and biases by flash attention, whose scores are in single precision, and whose weights are halves.
 
 PyTorch's scaled_dot_product_attention serves where nothing but finite numbers is added to the scores: for a row of
 minus infinities it gives zeros, where softmax is NaN. That is without a RelativePositionBiasTensor, with a finite
@@ -8,17 +9,21 @@ MaskFilterValue, and without lengths of the past, which leave out what is behind
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from math import isfinite
 from typing import Any
 
 import torch
+from torch.backends.cuda import SDPAParams, can_use_flash_attention
 from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ....core.enums import MultiheadAttentionMaskType as MaskType
 from ....core.strided_layout import Layout
 from ....operators.attention_sizes import Heads, heads_of
 from ....operators.schema import OperatorDesc, OperatorSpec
 from . import Run, Tensors
+from .dense import are_halves
 from .precision import precision
 from .values import store
 
@@ -37,9 +42,13 @@ def _attention(desc: Any) -> Run:
         query, key, value, query_key, key_value, of_all, bias, mask, relative, past_key, past_value, *more = read
         lengths = more[0].reshape(-1).to(torch.int64) if more and more[0] is not None else None
         biases = [None] * 3 if bias is None else _biases(n, bias.float().reshape(-1))
-        q = _heads([(query, ...), (query_key, 0), (of_all, 0)], (n.batch, -1, n.query_heads, n.size), biases[0])
-        k = _heads([(key, ...), (query_key, 1), (key_value, 0), (of_all, 1)], (n.batch, -1, n.heads, n.size), biases[1])
-        v = _heads([(value, ...), (key_value, 1), (of_all, 2)], (n.batch, -1, n.heads, n.value_size), biases[2])
+        q = _heads([(query, ...), (query_key, 0), (of_all, 0)], (n.batch, -1, n.query_heads, n.size))
+        k = _heads([(key, ...), (query_key, 1), (key_value, 0), (of_all, 1)], (n.batch, -1, n.heads, n.size))
+        v = _heads([(value, ...), (key_value, 1), (of_all, 2)], (n.batch, -1, n.heads, n.value_size))
+        keeps_halves = is_plain and mask is None and lengths is None and bias is None
+        keeps_halves = keeps_halves and are_halves(q, k, v, past_key, past_value)
+        if not keeps_halves:
+            q, k, v = (x.float() if b is None else x.float() + b for x, b in zip((q, k, v), biases, strict=True))
         k, v = (_joined(n, past, new, lengths) for past, new in ((past_key, k), (past_value, v)))
         for each, out in zip((k, v), written[1:], strict=True):
             if out is not None:
@@ -52,9 +61,7 @@ def _attention(desc: Any) -> Run:
         with precision(False):
             if is_plain and lengths is None:
                 k, v = (each.expand(-1, -1, shared, -1, -1).flatten(1, 2) for each in (k, v))
-                y = functional.scaled_dot_product_attention(
-                    q.flatten(1, 2), k, v, None if added is None else added.flatten(1, 2), scale=desc.Scale
-                )
+                y = by_call(q.flatten(1, 2), k, v, None if added is None else added.flatten(1, 2), desc.Scale)
             else:
                 if relative is not None:
                     of_scores = _grouped(n, relative.float().reshape(relative.shape[-4:]))
@@ -74,19 +81,18 @@ def _biases(n: Heads, bias: Any) -> list[Any]:
     return [part.reshape(count, 1, size) for part, count, size in parts]
 
 
-def _heads(sources: Sequence[tuple[Any, Any]], sizes: Sequence[int], bias: Any) -> Any:
-    """{batch, heads, length, size} in single precision, with its bias, of {batch, length, heads, size}: the tensor that
-    is there, or its part of the fourth dimension."""
+def _heads(sources: Sequence[tuple[Any, Any]], sizes: Sequence[int]) -> Any:
+    """{batch, heads, length, size}, of {batch, length, heads, size}: the tensor that is there, or its part of the
+    fourth dimension."""
     found = next(x if place is ... else x[..., place, :] for x, place in sources if x is not None)
-    heads = found.float().reshape(sizes).transpose(1, 2)
-    return heads if bias is None else heads + bias
+    return found.reshape(sizes).transpose(1, 2)
 
 
 def _joined(n: Heads, past: Any, new: Any, lengths: Any) -> Any:
     """{batch, heads, total, size}: what is past, and behind it what is new; zeros where lengths leave room."""
     if past is None:
         return new
-    past = past.float().reshape(n.batch, n.heads, n.past, -1)
+    past = past.to(new.dtype).reshape(n.batch, n.heads, n.past, -1)
     if lengths is None:
         return torch.cat([past, new], dim=2)
     places = torch.arange(n.total, device=new.device)
@@ -116,6 +122,15 @@ def _added(desc: Any, n: Heads, mask: Any) -> Any:
             is_masked = is_masked | (keys < bounds[n.batch :].reshape(-1, 1, 1, 1, 1))
     zero = torch.zeros((), device=mask.device)
     return torch.where(is_masked, desc.MaskFilterValue, zero)
+
+
+def by_call(q: Any, k: Any, v: Any, added: Any, scale: float) -> Any:
+    """PyTorch's function: of halves by flash attention alone, as others of its kernels sum scores in halves."""
+    is_flash = q.dtype == torch.float16
+    if is_flash and not can_use_flash_attention(SDPAParams(q, k, v, None, 0.0, False, False)):
+        is_flash, q, k, v = False, q.float(), k.float(), v.float()
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION) if is_flash else nullcontext():
+        return functional.scaled_dot_product_attention(q, k, v, added, scale=scale)
 
 
 def _by_products(desc: Any, n: Heads, q: Any, k: Any, v: Any, added: Any, lengths: Any) -> Any:

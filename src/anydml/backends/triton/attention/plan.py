@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch.nn import functional
 from triton.runtime.errors import OutOfResources
 
 from ....core.enums import TensorDataType
@@ -21,6 +20,7 @@ from ...base import Declined
 from ...torch import lowering as calls
 from ...torch.devices import is_interpreted
 from ...torch.lowering import dense
+from ...torch.lowering.attention import by_call
 from ...torch.lowering.precision import precision
 from ..launch import Launch, Planned, Tensors, next_power_of_2, too_many
 from .kernels import attend
@@ -120,4 +120,4 @@ class _Run:
         # Where elements of a line lie apart, there is no fast kernel.
         q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k, v))
         with precision(False):
-            return functional.scaled_dot_product_attention(q, k, v, scale=self._desc.scale).to(dtype)
+            return by_call(q, k, v, None, self._desc.scale).to(dtype)

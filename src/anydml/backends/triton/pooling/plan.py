@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, prod
+from math import inf, nan, prod
 from typing import Any, NamedTuple
 
 import torch
 import triton.language as tl
 
-from ....core.enums import ReduceFunction
+from ....core.enums import ReduceFunction, TensorDataType
 from ....core.strided_layout import Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ....operators.window_math import Window, pooling_windows, windows_over
@@ -18,16 +18,18 @@ from ...torch.tensors import TYPES
 from ..division import divisors
 from ..launch import WIDE, Launch, Planned, Tensors, between_elements, next_power_of_2, too_many
 from ..lines import Lines
-from ..reduction.plan import FUNCTIONS, Accumulator, accumulator_of, reduction
+from ..reduction.plan import FUNCTIONS, accumulator_of, reduction
 from ..tiles import folded_loops, index_type, inner_first, steps_of, tiles_of
-from . import general_kernels
+from . import kernels
 
 TILE, GRADIENTS_TILE, STRIDES_TILE = 256, 512, 512
 """Elements of a program; of one that has gradients; and strides of one that has averages'."""
 MOST_STRIDE, MOST_COVERS = 4, 9
 """Of averages whose gradients are computed by strides, the elements of one, and windows over an element."""
+OUTPUTS = 4
+"""Of a strip, whose windows overlap."""
 PLANES = 2048
-"""Likewise where planes have one window each; and the elements of the largest of these that a program has at once."""
+"""Elements of a program where planes have one window each, and of the largest of these."""
 UNROLLED = 27
 """Taps of a window, and windows over an element, whose loops are unrolled."""
 MOST_SHARES = 1 << 16
@@ -59,16 +61,21 @@ def plan(
         return Declined("this kernel has norms of P = 1 and 2")
     if is_whole(windows, outputs):
         return _reduced(spec, desc, layouts[0], outputs[0], torch.device(device))
-    launch = _forward(spec, desc, layouts[0], outputs, windows)
+    if len(outputs) == 1:
+        return _strips(spec, desc, layouts[0], outputs[0], windows, torch.device(device))
+    launch = _maxima(layouts[0], outputs, windows)
     if isinstance(launch, Declined):
         return launch
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         launch(inputs[0], outputs[0], outputs[-1])
 
-    taps = " x ".join(str(window.taps) for window in windows)
     types = [TYPES[layouts[0].type], TYPES[outputs[0].type], TYPES[outputs[-1].type]]
-    return Planned(f"windows of {taps}, a thread for each output of any layout", run, ((launch, types),))
+    return Planned(f"maxima of windows of {_taps(windows)}, and their indices", run, ((launch, types),))
+
+
+def _taps(windows: Sequence[Window]) -> str:
+    return " x ".join(str(window.taps) for window in windows)
 
 
 def is_whole(windows: Sequence[Window], outputs: Sequence[Layout]) -> bool:
@@ -82,11 +89,7 @@ def _reduced(spec: OperatorSpec, desc: Any, x: Layout, y: Layout, device: torch.
     if spec.name.startswith("LP_"):
         kind = ReduceFunction.L1 if desc.P == 1 else ReduceFunction.L2
     lines = Lines.of(x, y, range(2, len(x.sizes)), any_order=True)
-    accumulator = accumulator_of(FUNCTIONS[kind], x, lines.n)
-    if kind != ReduceFunction.MAX:
-        # As in windows, of FLOAT16 too.
-        accumulator = Accumulator({**accumulator.constants, "VALUE": tl.float64}, torch.float64, None)
-    found = reduction(lines, accumulator, TYPES[x.type], TYPES[y.type], device)
+    found = reduction(lines, accumulator_of(FUNCTIONS[kind], x, lines.n), TYPES[x.type], TYPES[y.type], device)
     if isinstance(found, Declined):
         return found
 
@@ -111,7 +114,7 @@ def _plane_gradients(layouts: Sequence[Layout]) -> Planned | Declined:
     if declined is not None:
         return declined
     launch = Launch(
-        general_kernels.plane_gradients,
+        kernels.plane_gradients,
         programs,
         (planes, n, *inner_first(rows, 3), *inner_first(columns, 2)),
         {
@@ -140,10 +143,16 @@ class _Numbered(NamedTuple):
     """Of each dimension, from a number to the next element's."""
 
 
-def _numbered(layout: Layout) -> _Numbered:
+def _inner_first(layout: Layout) -> list[int]:
+    """The five dimensions. What has one element lies outermost: it is divided by nothing."""
     sizes, steps = _five(layout.sizes, 1), _five(steps_of(layout), 0)
-    # What has one element lies outermost: it is divided by nothing.
-    inner_first = sorted(range(5), key=lambda i: (sizes[i] == 1, abs(steps[i]), -i))
+    return sorted(range(5), key=lambda i: (sizes[i] == 1, abs(steps[i]), -i))
+
+
+def _numbered(layout: Layout, at_once: Sequence[int] = (1,) * 5) -> _Numbered:
+    """By runs of as many elements of each dimension."""
+    sizes = [-(-size // count) for size, count in zip(_five(layout.sizes, 1), at_once, strict=True)]
+    inner_first = _inner_first(layout)
     within = [sizes[i] for i in inner_first]
     order = tuple([inner_first.index(i) for i in range(5)])
     return _Numbered((tuple(within), *divisors(within)), order, tuple([prod(within[:place]) for place in order]))
@@ -160,34 +169,22 @@ def _constants(windows: Sequence[Window]) -> dict[str, Any]:
     return {"TAPS": taps, "STRIDES": strides, "STARTS": starts, "ENDS": ends, "DILATIONS": dilations}
 
 
-def _forward(
-    spec: OperatorSpec,
-    desc: Any,
-    x: Layout,
-    outputs: Sequence[Layout],
-    windows: Sequence[Window],
-    of_planes: bool = False,
+def _maxima(
+    x: Layout, outputs: Sequence[Layout], windows: Sequence[Window], of_planes: bool = False
 ) -> Launch | Declined:
-    """From x to values, and to indices where there is a second output; or to indices alone in the planes."""
+    """From x to values and indices; or to indices alone in the planes, in the order of an output."""
     y, indices = outputs[0], outputs[-1]
-    has_indices = len(outputs) > 1
     numbered = _numbered(y)
     columns = numbered.loops[0][0]
     rows = prod(y.sizes) // columns
     tiles = tiles_of(rows, columns, TILE)
     if isinstance(tiles, Declined):
         return tiles
-    is_maximum, is_float, item = "MAX" in spec.name, x.dtype.kind == "f", x.dtype.itemsize
-    wide = tl.float32 if is_float else tl.int32 if item < 4 else getattr(tl, str(TYPES[x.type]).removeprefix("torch."))
     constants = {
-        "KIND": "MAXIMUM" if is_maximum else "NORM" if spec.name.startswith("LP_") else "AVERAGE",
-        "P": getattr(desc, "P", 0),
-        "WITH_PADDING": bool(getattr(desc, "IncludePadding", False)),
-        "LOWEST": -inf if is_float else int(torch.iinfo(TYPES[x.type]).min),
-        "INDICES": "PLANE" if of_planes else "TENSOR" if has_indices else "",
-        "HAS_VALUES": not of_planes,
-        "IS_FLOAT": is_float,
-        "WIDE": wide if is_maximum else tl.float64,
+        "LOWEST": _lowest(x),
+        "OF_PLANES": of_planes,
+        "IS_FLOAT": x.dtype.kind == "f",
+        "WIDE": _wide(x),
         "UNROLLED": prod(window.taps for window in windows) <= UNROLLED,
         "ORDER": numbered.order,
         **_constants(windows),
@@ -195,8 +192,86 @@ def _forward(
         "INDEX": index_type((x, *outputs), max(prod(y.sizes), prod(x.sizes))),
     }
     steps = [_five(steps_of(each), 0) for each in (x, y, indices)]
-    arguments = (rows, columns, tiles.blocks, x.sizes[1], *_five(x.sizes, 1)[2:], *numbered.loops, *steps)
-    return Launch(general_kernels.pool_elements, tiles.programs, arguments, constants)
+    arguments = (rows, columns, tiles.blocks, x.sizes[1], _five(x.sizes, 1)[2:], *numbered.loops, *steps)
+    return Launch(kernels.find_maxima, tiles.programs, arguments, constants)
+
+
+def _wide(x: Layout) -> Any:
+    """As what elements are compared."""
+    if x.dtype.kind == "f":
+        return tl.float32
+    return tl.int32 if x.dtype.itemsize < 4 else getattr(tl, str(TYPES[x.type]).removeprefix("torch."))
+
+
+def _lowest(x: Layout) -> float | int:
+    return -inf if x.dtype.kind == "f" else int(torch.iinfo(TYPES[x.type]).min)
+
+
+def _strip_of(y: Layout, windows: Sequence[Window]) -> tuple[int, int]:
+    """The spatial dimension of strips, of three, and the outputs of one: where windows overlap, without dilation, but
+    not along what lies innermost, which threads have side by side."""
+    innermost = _inner_first(y)[0] - 2
+    sizes, every = _five(y.sizes, 1)[2:], (*[_NO_WINDOW] * (3 - len(windows)), *windows)
+    fit = [i for i in range(3) if i != innermost and every[i].taps > every[i].stride and every[i].dilation == 1]
+    if not fit or prod(window.taps for window in windows) > UNROLLED:
+        return 1, 1
+    along = max(fit, key=lambda i: (every[i].taps / every[i].stride, i == 1))
+    return along, min(OUTPUTS, sizes[along])
+
+
+def _strips(
+    spec: OperatorSpec, desc: Any, x: Layout, y: Layout, windows: Sequence[Window], device: torch.device
+) -> Planned | Declined:
+    along, outputs = _strip_of(y, windows)
+    numbered = _numbered(y, [outputs if i == along + 2 else 1 for i in range(5)])
+    columns = numbered.loops[0][0]
+    rows = prod(numbered.loops[0]) // columns
+    tiles = tiles_of(rows, columns, TILE)
+    if isinstance(tiles, Declined):
+        return tiles
+    is_maximum, is_float = "MAX" in spec.name, x.dtype.kind == "f"
+    is_double = not is_maximum and x.type == TensorDataType.FLOAT32
+    ends = [(count - 1) * each.stride + each.extent for count, each in zip(y.sizes[2:], windows, strict=True)]
+    taps_in_all = prod(window.taps for window in windows)
+    has_shares = spec.name.startswith("AVERAGE_") and taps_in_all <= MOST_SHARES
+    kind = torch.float64 if is_double else torch.float32
+    launch = Launch(
+        kernels.pool_strips,
+        tiles.programs,
+        (
+            *(rows, columns, tiles.blocks, _five(x.sizes, 1)[2:], _five(y.sizes, 1)[2 + along]),
+            *numbered.loops,
+            *[_five(steps_of(each), 0) for each in (x, y)],
+        ),
+        {
+            "KIND": "MAXIMUM" if is_maximum else "NORM" if spec.name.startswith("LP_") else "AVERAGE",
+            "P": getattr(desc, "P", 0),
+            "WITH_PADDING": bool(getattr(desc, "IncludePadding", False)),
+            "IS_INSIDE": all(each.start == 0 and end <= each.size for each, end in zip(windows, ends, strict=True)),
+            "NONE": 0 if not is_maximum else nan if is_float else _lowest(x),
+            "IS_FLOAT": is_float,
+            "HAS_SHARES": has_shares,
+            "WIDE": tl.float64 if is_double else _wide(x),
+            "UNROLLED": taps_in_all <= UNROLLED,
+            **{"ALONG": along, "OUTPUTS": outputs, "ORDER": numbered.order},
+            **_constants(windows),
+            **tiles.shape,
+            "INDEX": index_type((x, y), max(rows * columns * outputs, prod(x.sizes))),
+        },
+    )
+    shares = _shares(taps_in_all if has_shares else 0, device).to(kind)
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        launch(inputs[0], outputs[0], shares)
+
+    of_thread = f"{outputs} outputs" if outputs > 1 else "each output"
+    words = f"windows of {_taps(windows)}, a thread for {of_thread} of any layout"
+    return Planned(words, run, ((launch, [TYPES[x.type], TYPES[y.type], kind]),))
+
+
+def _shares(most: int, device: torch.device) -> torch.Tensor:
+    """1 / n of the numbers of taps, as a division takes longer than all else; and 1 for none."""
+    return (1 / torch.arange(most + 1, dtype=torch.float64).clamp(min=1)).to(device)
 
 
 def _by_strides(
@@ -223,7 +298,7 @@ def _by_strides(
     }
     loops = (sizes, *divisors(sizes), steps_of(gradient), of_y)
     arguments = (rows, numbers[1], tiles.blocks, *y.sizes[2:], *gradient.sizes[2:], *map(tuple, loops))
-    return Launch(general_kernels.average_gradients, tiles.programs, arguments, constants)
+    return Launch(kernels.average_gradients, tiles.programs, arguments, constants)
 
 
 def _gradients(
@@ -247,7 +322,7 @@ def _gradients(
     covers = (1,) * (3 - len(covers)) + covers
     steps = _five(steps_of(gradient), 0), of_windows.steps, _five(steps_of(y), 0)
     spread = Launch(
-        general_kernels.pool_gradients,
+        kernels.pool_gradients,
         tiles.programs,
         (rows, columns, tiles.blocks, *_five(y.sizes, 1)[2:], *_five(gradient.sizes, 1)[2:], *numbered.loops, *steps),
         {
@@ -263,23 +338,20 @@ def _gradients(
         },
     )
     kind = TYPES[y.type]
-    taps = " x ".join(str(window.taps) for window in windows)
-    words = f"gradients of windows of {taps}, a thread for each element"
+    words = f"gradients of windows of {_taps(windows)}, a thread for each element"
     if has_shares and len(windows) == 2:
         by_strides = _by_strides(desc, gradient, y, windows, covers[1:])
         if by_strides is not None:
-            spread, words = by_strides, f"gradients of windows of {taps}, a thread for each stride"
+            spread, words = by_strides, f"gradients of windows of {_taps(windows)}, a thread for each stride"
     if not is_maximum:
-        # A division takes longer than all else for a tap.
-        numbers = torch.arange(taps_in_all + 1 if has_shares else 1, dtype=torch.float64)
-        shares = (1 / numbers.clamp(min=1)).to(device)
+        shares = _shares(taps_in_all if has_shares else 0, device)
 
         def run(inputs: Tensors, outputs: Tensors) -> None:
             spread(inputs[0], shares, outputs[0])
 
         return Planned(words, run, ((spread, [kind, torch.float64, kind]),))
 
-    find = _forward(spec, desc, before[0], [gradient], windows, of_planes=True)
+    find = _maxima(before[0], [gradient], windows, of_planes=True)
     if isinstance(find, Declined):
         return find
 

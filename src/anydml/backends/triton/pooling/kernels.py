@@ -48,82 +48,175 @@ def _counted(origin, size, TAPS: tl.constexpr, END: tl.constexpr, DILATION: tl.c
 
 
 @triton.jit
-def _under(
-    x, first, mask, top, row, left, d, h, w, best, place, a, b, c, x_steps,
-    KIND: tl.constexpr, P: tl.constexpr, IS_FLOAT: tl.constexpr, WIDE: tl.constexpr, DILATIONS: tl.constexpr,
-):  # fmt: skip
-    """The best element so far and its number in the plane, or the sum, with the one under a tap."""
-    i, j, k = top + a * DILATIONS[0], row + b * DILATIONS[1], left + c * DILATIONS[2]
-    inside = mask & (i >= 0) & (i < d) & (j >= 0) & (j < h) & (k >= 0) & (k < w)
-    here = tl.load(x + first + i * x_steps[2] + j * x_steps[3] + k * x_steps[4], mask=inside, other=0).to(WIDE)
-    if KIND == "MAXIMUM":
-        # The first one of equal ones; a number is larger than a NaN.
-        is_better = (here > best) | (place < 0)
-        if IS_FLOAT:
-            is_better = is_better | ((best != best) & (here == here))
-        is_better = is_better & inside
-        best = tl.where(is_better, here, best)
-        place = tl.where(is_better, (i * h + j) * w + k, place)
-    elif KIND == "NORM":
-        best += tl.abs(here) if P == 1 else here * here
-    else:
-        best += here
-    return best, place
+def _better(best, place, here, number, inside, IS_FLOAT: tl.constexpr):
+    """The larger element and its number in the plane; the first one of equal ones; a number is larger than a NaN."""
+    is_better = (here > best) | (place < 0)
+    if IS_FLOAT:
+        is_better = is_better | ((best != best) & (here == here))
+    is_better = is_better & inside
+    return tl.where(is_better, here, best), tl.where(is_better, number, place)
 
 
 @triton.jit
-def pool_elements(
-    x, y, indices, rows, columns, blocks, channels, d, h, w, sizes, multipliers, shifts, x_steps, y_steps, index_steps,
-    KIND: tl.constexpr, P: tl.constexpr, WITH_PADDING: tl.constexpr, LOWEST: tl.constexpr, INDICES: tl.constexpr,
-    HAS_VALUES: tl.constexpr, IS_FLOAT: tl.constexpr, WIDE: tl.constexpr, UNROLLED: tl.constexpr,
-    ORDER: tl.constexpr, TAPS: tl.constexpr,
-    STRIDES: tl.constexpr, STARTS: tl.constexpr, ENDS: tl.constexpr, DILATIONS: tl.constexpr,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+def find_maxima(
+    x, y, indices, rows, columns, blocks, channels, x_sizes, sizes, multipliers, shifts, x_steps, y_steps, index_steps,
+    LOWEST: tl.constexpr, OF_PLANES: tl.constexpr, IS_FLOAT: tl.constexpr, WIDE: tl.constexpr, UNROLLED: tl.constexpr,
+    ORDER: tl.constexpr, TAPS: tl.constexpr, STRIDES: tl.constexpr, STARTS: tl.constexpr, ENDS: tl.constexpr,
+    DILATIONS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
-    """Maxima, averages or norms of windows. INDICES: "" for none; "TENSOR", where maxima are, in the whole tensor, 0 of
-    no element; "PLANE", where in their planes, -1 of no element, in the order of the numbers of windows."""
+    """Maxima of windows, and where they lie in the whole tensor, 0 of no element. OF_PLANES: instead, where they lie in
+    their planes alone, -1 of no element, in the order of the numbers of windows."""
     number, column, mask, parts = _tile(rows, columns, blocks, sizes, multipliers, shifts, ROWS, COLUMNS, INDEX)
     batch, channel = parts[ORDER[0]], parts[ORDER[1]]
     i, j, k = parts[ORDER[2]], parts[ORDER[3]], parts[ORDER[4]]
-    first = batch * x_steps[0] + channel * x_steps[1]
+    d, h, w = x_sizes
+    first = x + (batch * x_steps[0] + channel * x_steps[1])
     top, row, left = i * STRIDES[0] - STARTS[0], j * STRIDES[1] - STARTS[1], k * STRIDES[2] - STARTS[2]
     best = tl.zeros([ROWS, COLUMNS], WIDE)
     place = tl.full([ROWS, COLUMNS], -1, INDEX)
     if UNROLLED:
         for tap in tl.static_range(TAPS[0] * TAPS[1] * TAPS[2]):
-            best, place = _under(
-                x, first, mask, top, row, left, d, h, w, best, place,
-                tap // (TAPS[1] * TAPS[2]), tap // TAPS[2] % TAPS[1], tap % TAPS[2], x_steps,
-                KIND, P, IS_FLOAT, WIDE, DILATIONS,
-            )  # fmt: skip
+            depth, down = top + tap // (TAPS[1] * TAPS[2]) * DILATIONS[0], row + tap // TAPS[2] % TAPS[1] * DILATIONS[1]
+            across = left + tap % TAPS[2] * DILATIONS[2]
+            inside = mask & (depth >= 0) & (depth < d) & (down >= 0) & (down < h) & (across >= 0) & (across < w)
+            at = first + (depth * x_steps[2] + down * x_steps[3] + across * x_steps[4])
+            here = tl.load(at, mask=inside, other=0).to(WIDE)
+            best, place = _better(best, place, here, (depth * h + down) * w + across, inside, IS_FLOAT)
     else:
         for a in range(TAPS[0]):
             for b in range(TAPS[1]):
                 for c in range(TAPS[2]):
-                    best, place = _under(
-                        x, first, mask, top, row, left, d, h, w, best, place, a, b, c, x_steps,
-                        KIND, P, IS_FLOAT, WIDE, DILATIONS,
-                    )  # fmt: skip
-    if KIND == "MAXIMUM":
-        best = tl.where(place < 0, tl.full([ROWS, COLUMNS], LOWEST, WIDE), best)
-    elif KIND == "NORM":
-        if P == 2:
-            best = tl.sqrt(best)
+                    depth, down, across = top + a * DILATIONS[0], row + b * DILATIONS[1], left + c * DILATIONS[2]
+                    inside = mask & (depth >= 0) & (depth < d) & (down >= 0) & (down < h) & (across >= 0) & (across < w)
+                    at = first + (depth * x_steps[2] + down * x_steps[3] + across * x_steps[4])
+                    here = tl.load(at, mask=inside, other=0).to(WIDE)
+                    best, place = _better(best, place, here, (depth * h + down) * w + across, inside, IS_FLOAT)
+    if OF_PLANES:
+        tl.store(indices + (number * columns + column), place.to(indices.dtype.element_ty), mask=mask)
     else:
-        taps = _counted(top, d, TAPS[0], ENDS[0], DILATIONS[0], WITH_PADDING)
-        taps = taps * _counted(row, h, TAPS[1], ENDS[1], DILATIONS[1], WITH_PADDING)
-        taps = taps * _counted(left, w, TAPS[2], ENDS[2], DILATIONS[2], WITH_PADDING)
-        best = best / tl.maximum(taps, 1).to(WIDE)
-    if HAS_VALUES:
+        best = tl.where(place < 0, tl.full([ROWS, COLUMNS], LOWEST, WIDE), best)
         target = batch * y_steps[0] + channel * y_steps[1] + i * y_steps[2] + j * y_steps[3] + k * y_steps[4]
         tl.store(y + target, best.to(y.dtype.element_ty), mask=mask)
-    if INDICES == "PLANE":
-        tl.store(indices + (number * columns + column), place.to(indices.dtype.element_ty), mask=mask)
-    elif INDICES == "TENSOR":
         target = batch * index_steps[0] + channel * index_steps[1] + i * index_steps[2]
         target = target + j * index_steps[3] + k * index_steps[4]
         place = tl.where(place < 0, 0, (batch * channels + channel) * (d * h * w) + place)
         tl.store(indices + target, place.to(indices.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _is_within(at, size, IS_INSIDE: tl.constexpr):
+    return at == at if IS_INSIDE else (at >= 0) & (at < size)
+
+
+@triton.jit
+def _joined(best, here, KIND: tl.constexpr):
+    # The maximum of a NaN and a number is the number.
+    return tl.maximum(best, here) if KIND == "MAXIMUM" else best + here
+
+
+@triton.jit
+def _with_tap(line, at, inside, NONE: tl.constexpr, KIND: tl.constexpr, P: tl.constexpr):
+    here = tl.load(at, mask=inside, other=NONE).to(line.dtype)
+    if KIND == "NORM":
+        # A square of a single has no rounding error in double precision, nor has one of a half in single.
+        result = line + tl.abs(here) if P == 1 else tl.fma(here, here, line)
+    else:
+        result = _joined(line, here, KIND)
+    return result
+
+
+@triton.jit
+def _average(total, number, shares, HAS_SHARES: tl.constexpr, WIDE: tl.constexpr):
+    """total / number: of doubles rounded once, by Markstein's correction of a product with the inverse."""
+    if not HAS_SHARES:
+        share = _inverse(tl.maximum(number, 1)).to(WIDE)
+    else:
+        share = tl.load(shares + number)
+    result = total * share
+    if total.dtype == tl.float64:
+        left = tl.fma(result * -1, number.to(tl.float64), total)
+        # Of what is infinite nothing is left to correct.
+        result = tl.fma(tl.where(left == left, left, 0.0), share, result)
+    return result
+
+
+@triton.jit
+def pool_strips(
+    x, y, shares, rows, columns, blocks, x_sizes, places, sizes, multipliers, shifts, x_steps, y_steps,
+    KIND: tl.constexpr, P: tl.constexpr, WITH_PADDING: tl.constexpr, IS_INSIDE: tl.constexpr, NONE: tl.constexpr,
+    IS_FLOAT: tl.constexpr, HAS_SHARES: tl.constexpr, WIDE: tl.constexpr, UNROLLED: tl.constexpr,
+    ALONG: tl.constexpr, OUTPUTS: tl.constexpr, ORDER: tl.constexpr, TAPS: tl.constexpr, STRIDES: tl.constexpr,
+    STARTS: tl.constexpr, ENDS: tl.constexpr, DILATIONS: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """Maxima, averages or norms of windows. An element of a tile is a strip of OUTPUTS windows, one behind the other in
+    dimension ALONG, without dilation where there are several: what lies under the taps of the other dimensions is
+    combined once for all of them. IS_INSIDE says that no window reaches beyond the input; NONE is what counts there.
+    HAS_SHARES: `shares` has 1 / n of each number n of taps, of WIDE, and 1 for none."""
+    A: tl.constexpr = 1 if ALONG == 0 else 0
+    B: tl.constexpr = 1 if ALONG == 2 else 2
+    _, _, mask, parts = _tile(rows, columns, blocks, sizes, multipliers, shifts, ROWS, COLUMNS, INDEX)
+    batch, channel = parts[ORDER[0]], parts[ORDER[1]]
+    place, of_a, of_b = parts[ORDER[2 + ALONG]] * OUTPUTS, parts[ORDER[2 + A]], parts[ORDER[2 + B]]
+    begin = place * STRIDES[ALONG] - STARTS[ALONG]
+    begin_a, begin_b = of_a * STRIDES[A] - STARTS[A], of_b * STRIDES[B] - STARTS[B]
+    at = batch * x_steps[0] + channel * x_steps[1] + begin * x_steps[2 + ALONG]
+    at = x + (at + begin_a * x_steps[2 + A] + begin_b * x_steps[2 + B])
+    # With several outputs the last ones may lie beyond the last place.
+    HAS_ALL: tl.constexpr = IS_INSIDE and OUTPUTS == 1
+    best = ()
+    for _ in tl.static_range(OUTPUTS):
+        best += (tl.full([ROWS, COLUMNS], NONE if KIND == "MAXIMUM" else 0, WIDE),)
+    if UNROLLED:
+        for t in tl.static_range((OUTPUTS - 1) * STRIDES[ALONG] + TAPS[ALONG]):
+            is_there = mask & _is_within(begin + t * DILATIONS[ALONG], x_sizes[ALONG], HAS_ALL)
+            line = tl.full([ROWS, COLUMNS], NONE if KIND == "MAXIMUM" else 0, WIDE)
+            for a in tl.static_range(TAPS[A]):
+                is_tap = is_there & _is_within(begin_a + a * DILATIONS[A], x_sizes[A], IS_INSIDE)
+                row = at + (t * DILATIONS[ALONG] * x_steps[2 + ALONG] + a * DILATIONS[A] * x_steps[2 + A])
+                for b in tl.static_range(TAPS[B]):
+                    inside = is_tap & _is_within(begin_b + b * DILATIONS[B], x_sizes[B], IS_INSIDE)
+                    line = _with_tap(line, row + b * DILATIONS[B] * x_steps[2 + B], inside, NONE, KIND, P)
+            more = ()
+            for v in tl.static_range(OUTPUTS):
+                if (t >= v * STRIDES[ALONG]) & (t < v * STRIDES[ALONG] + TAPS[ALONG]):
+                    more += (_joined(best[v], line, KIND),)
+                else:
+                    more += (best[v],)
+            best = more
+    else:
+        one = best[0]
+        for t in range(TAPS[ALONG]):
+            is_there = mask & _is_within(begin + t * DILATIONS[ALONG], x_sizes[ALONG], IS_INSIDE)
+            for a in range(TAPS[A]):
+                is_tap = is_there & _is_within(begin_a + a * DILATIONS[A], x_sizes[A], IS_INSIDE)
+                row = at + (t * DILATIONS[ALONG] * x_steps[2 + ALONG] + a * DILATIONS[A] * x_steps[2 + A])
+                for b in range(TAPS[B]):
+                    inside = is_tap & _is_within(begin_b + b * DILATIONS[B], x_sizes[B], IS_INSIDE)
+                    one = _with_tap(one, row + b * DILATIONS[B] * x_steps[2 + B], inside, NONE, KIND, P)
+        best = (one,)
+    number_a = _counted(begin_a, x_sizes[A], TAPS[A], ENDS[A], DILATIONS[A], WITH_PADDING)
+    number_b = _counted(begin_b, x_sizes[B], TAPS[B], ENDS[B], DILATIONS[B], WITH_PADDING)
+    target = batch * y_steps[0] + channel * y_steps[1] + place * y_steps[2 + ALONG]
+    target = y + (target + of_a * y_steps[2 + A] + of_b * y_steps[2 + B])
+    for v in tl.static_range(OUTPUTS):
+        result = best[v]
+        if KIND == "NORM":
+            if P == 2:
+                result = tl.sqrt(result)
+        elif (KIND == "AVERAGE") & IS_INSIDE:
+            number = tl.full([ROWS, COLUMNS], TAPS[0] * TAPS[1] * TAPS[2], tl.int32)
+            result = _average(result, number, shares, HAS_SHARES, WIDE)
+        elif (KIND == "AVERAGE") | (IS_FLOAT and not IS_INSIDE):
+            first = begin + v * STRIDES[ALONG]
+            number = _counted(first, x_sizes[ALONG], TAPS[ALONG], ENDS[ALONG], DILATIONS[ALONG], WITH_PADDING)
+            number = number * number_a * number_b
+            if KIND == "AVERAGE":
+                result = _average(result, number, shares, HAS_SHARES, WIDE)
+            else:
+                result = tl.where(number == 0, float("-inf"), result)
+        is_place = mask & (place + v < places)
+        tl.store(target + v * y_steps[2 + ALONG], result.to(y.dtype.element_ty), mask=is_place)
 
 
 @triton.jit
