@@ -25,13 +25,13 @@ inline void copy_strided(const Runs runs, const std::byte* in, std::byte* out) {
 // Writes the first `size` bytes of a pattern, which is as often in a chunk as it fits, `period` bytes in all.
 inline void repeat_pattern(const std::byte* pattern, int64_t period, int64_t size, std::byte* out) {
   constexpr int64_t kWide = sizeof(WideChunk);
-  const auto chunk = load<WideChunk>(pattern);
+  const auto chunk = load_chunk<WideChunk>(pattern);
   if (period == kWide) {
     for (; size >= 4 * kWide; size -= 4 * kWide, out += 4 * kWide) {
-      for (int64_t i = 0; i < 4 * kWide; i += kWide) store(out + i, chunk);
+      for (int64_t i = 0; i < 4 * kWide; i += kWide) store_chunk(out + i, chunk);
     }
   }
-  for (; size >= kWide; size -= period, out += period) store(out, chunk);
+  for (; size >= kWide; size -= period, out += period) store_chunk(out, chunk);
   copy_short(out, pattern, size);
 }
 
@@ -320,7 +320,7 @@ void copy_at(const int64_t* offsets, int64_t count, int64_t unit, const std::byt
     }
 #endif
 #pragma GCC unroll 8
-    for (; i < count; ++i) store(out + i * kSize, load<T>(in + offsets[i]));
+    for (; i < count; ++i) store_chunk(out + i * kSize, load_chunk<T>(in + offsets[i]));
   } else {
     for (int64_t i = 0; i < count; ++i, out += unit) copy_ends<T>(out, in + offsets[i], unit);
   }

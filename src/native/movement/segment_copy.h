@@ -348,7 +348,7 @@ class SegmentCopy final : public Copy {
       const std::byte* const begin = from[chunk.is_constant] + chunk.in;
       int64_t i = 0;
       do {
-        store(to + chunk.out + i, load<WideChunk>(begin + i));
+        store_chunk(to + chunk.out + i, load_chunk<WideChunk>(begin + i));
         i += kWide;
       } while (i < chunk.size);
     }

@@ -13,6 +13,7 @@
 #include "core/layout.h"
 #include "platform/isa.h"
 #include "simd/unaligned.h"
+#include "simd/vector.h"
 
 ANYDML_ISA_BEGIN
 namespace {
@@ -20,22 +21,40 @@ namespace {
 // Up to this size a copy by vectors takes less time than a call of memcpy. Inherited, not measured again.
 constexpr int64_t kInlineCopy = 256;
 
-// 16 bytes, the widest that every instruction set moves at once, and 32, which most move.
+// 16 bytes, the widest that every instruction set moves at once.
 struct Chunk {
   uint64_t halves[2];
 };
+
+// 32 bytes, which most move: a vector, as GCC moves a structure of them by halves, and puts it on the stack, too.
+#if defined(ANYDML_VECTORS)
+using WideChunk = Vector<uint64_t>;
+#else
 struct WideChunk {
   uint64_t quarters[4];
 };
+#endif
+
+// Inlined, as load() and store() are compiled for the baseline, and must not pass vectors.
+template <class T>
+ANYDML_INLINE T load_chunk(const std::byte* from) {
+  T chunk;
+  std::memcpy(&chunk, from, sizeof(T));
+  return chunk;
+}
+template <class T>
+ANYDML_INLINE void store_chunk(std::byte* to, T chunk) {
+  std::memcpy(to, &chunk, sizeof(T));
+}
 
 // Copies `size` bytes as two values, which overlap where size < 2 * sizeof(T).
 template <class T>
 inline void copy_ends(std::byte* to, const std::byte* from, int64_t size) {
   const int64_t last = size - static_cast<int64_t>(sizeof(T));
-  const T front = load<T>(from);
-  const T back = load<T>(from + last);
-  store(to, front);
-  store(to + last, back);
+  const T front = load_chunk<T>(from);
+  const T back = load_chunk<T>(from + last);
+  store_chunk(to, front);
+  store_chunk(to + last, back);
 }
 
 // An inline memcpy of few bytes, for which a call would take longer than the copy.
@@ -44,8 +63,8 @@ inline void copy_short(std::byte* to, const std::byte* from, int64_t size) {
   if (size > kInlineCopy) {
     std::memcpy(to, from, static_cast<size_t>(size));
   } else if (size >= kChunk) {
-    for (int64_t i = 0; i < size - kChunk; i += kChunk) store(to + i, load<WideChunk>(from + i));
-    store(to + size - kChunk, load<WideChunk>(from + size - kChunk));
+    for (int64_t i = 0; i < size - kChunk; i += kChunk) store_chunk(to + i, load_chunk<WideChunk>(from + i));
+    store_chunk(to + size - kChunk, load_chunk<WideChunk>(from + size - kChunk));
   } else if (size >= 16) {
     copy_ends<Chunk>(to, from, size);
   } else if (size >= 8) {
@@ -81,7 +100,7 @@ template <size_t kSize>
 ANYDML_INLINE void copy_known(std::byte* to, const std::byte* from) {
   constexpr size_t kChunk = sizeof(WideChunk);
   if constexpr (kSize > kChunk) {
-    store(to, load<WideChunk>(from));
+    store_chunk(to, load_chunk<WideChunk>(from));
     copy_known<kSize - kChunk>(to + kChunk, from + kChunk);
   } else {
     std::memcpy(to, from, kSize);
@@ -105,8 +124,8 @@ inline void copy_runs_of_vectors(const Runs runs, const std::byte* in, std::byte
   constexpr int64_t kChunk = sizeof(WideChunk);
   const int64_t last = runs.size - kChunk;
   for (int64_t i = 0; i < runs.count; ++i, in += runs.in_step, out += runs.out_step) {
-    for (int64_t k = 0; k < kCount - 1; ++k) store(out + k * kChunk, load<WideChunk>(in + k * kChunk));
-    store(out + last, load<WideChunk>(in + last));
+    for (int64_t k = 0; k < kCount - 1; ++k) store_chunk(out + k * kChunk, load_chunk<WideChunk>(in + k * kChunk));
+    store_chunk(out + last, load_chunk<WideChunk>(in + last));
   }
 }
 
