@@ -30,3 +30,13 @@ def apart(number, sizes, multipliers, shifts, strides, LOOPS: tl.constexpr):
         else:
             at += number * strides[i]
     return at
+
+
+@triton.jit
+def is_within(at, size):
+    """Whether 0 <= at < size, by one comparison: a negative number is a large one without a sign."""
+    if at.dtype == tl.int32:
+        result = at.to(tl.uint32, bitcast=True) < (at * 0 + size).to(tl.uint32, bitcast=True)
+    else:
+        result = at.to(tl.uint64, bitcast=True) < (at * 0 + size).to(tl.uint64, bitcast=True)
+    return result

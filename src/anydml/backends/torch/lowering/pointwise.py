@@ -50,6 +50,10 @@ def plan(
         if row.torch_in_own_type == "all" or (row.torch_in_own_type == "floats" and layout.dtype.kind == "f"):
             exact = getattr(torch, row.torch)
             return lambda read, written: exact(*map(modular, read), out=modular(written[0]))
+        if spec.name == "ELEMENT_WISE_SIGN":
+            if layout.dtype.kind == "u":
+                return lambda read, written: store(bits(read[0]) != 0, bits(written[0]))
+            return lambda read, written: torch.sign(read[0], out=written[0])
     if row.torch_takes == "bits":
         of_bits = _call_of(row, desc)
         return lambda read, written: store(of_bits(*map(bits, read)), bits(written[0]))

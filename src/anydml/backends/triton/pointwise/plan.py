@@ -20,7 +20,7 @@ from ...torch.tensors import TYPES
 from ..division import divisors
 from ..launch import WIDE, Launch, Planned, Tensors, next_power_of_2, too_many
 from .narrow import call_of
-from .source import line_kernel, tile_kernel
+from .source import IN_ORDER, line_kernel, tile_kernel
 from .trace import NotTraced, Traced, composed, traced
 
 BLOCK = 1024
@@ -79,11 +79,13 @@ def plan(
         return _by_tiles(body, folded, steps, crossed, desc, (*read, *outputs), is_wide)
     # Triton sees that remainders lie side by side where a size is a multiple of 16, and loads several at once.
     divides = is_wide or (folded or (0,))[-1] % 16 == 0
-    kernel = line_kernel(
-        body, tuple([tuple([min(step, 2) for step in each]) for each in steps]), len(read), is_wide, divides
+    in_order = tuple([prod(folded[d + 1 :]) for d in range(len(folded))])
+    taken = tuple(
+        [(IN_ORDER,) * len(each) if each == in_order else tuple([min(step, 2) for step in each]) for each in steps]
     )
+    kernel = line_kernel(body, taken, len(read), is_wide, divides)
     inner = [*folded[1:], *[number for each in divisors(folded[1:]) for number in each]] if len(folded) > 1 else []
-    arguments = [count, *inner, *[step for each in steps for step in each if step > 1]]
+    arguments = [count, *inner, *[step for each in steps if each != in_order for step in each if step > 1]]
     launch = Launch(kernel, programs, arguments, {"BLOCK": block})
     return _planned(launch, f"one kernel for {body.calls} calls of PyTorch", desc, (*read, *outputs))
 

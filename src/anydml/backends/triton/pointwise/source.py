@@ -44,6 +44,9 @@ _FUNCTIONS = {
 }
 """What bodies call."""
 
+IN_ORDER = 3
+"""The step along each dimension of a tensor whose elements lie in the order of their numbers."""
+
 
 @lru_cache(maxsize=512)
 def line_kernel(body: Traced, steps: tuple[tuple[int, ...], ...], inputs: int, is_wide: bool, divides: bool) -> Any:
@@ -51,7 +54,7 @@ def line_kernel(body: Traced, steps: tuple[tuple[int, ...], ...], inputs: int, i
 
     Args:
         body: what is computed.
-        steps: of each tensor along each dimension: 0, 1, or 2 for one that is an argument.
+        steps: of each tensor along each dimension: 0, 1, 2 for one that is an argument, or IN_ORDER.
         inputs: how many of the tensors are.
         is_wide: whether offsets take 64 bits.
         divides: whether indices are remainders, and not what multiplications make.
@@ -141,6 +144,9 @@ def _places(steps: Sequence[Sequence[int]], indices: Sequence[str], none: str, a
     column's."""
     places = []
     for i, each in enumerate(steps):
+        if IN_ORDER in each:
+            places.append(f"p{i} + at")
+            continue
         terms = [
             index if step == 1 else f"{index} * step{i}_{d}"
             for d, (index, step) in enumerate(zip(indices, each, strict=True))

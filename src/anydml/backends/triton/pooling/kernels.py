@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from ..loops import quotient
+from ..loops import is_within, quotient
 from ..reduction.kernels import decomposed
 
 
@@ -78,7 +78,7 @@ def find_maxima(
         for tap in tl.static_range(TAPS[0] * TAPS[1] * TAPS[2]):
             depth, down = top + tap // (TAPS[1] * TAPS[2]) * DILATIONS[0], row + tap // TAPS[2] % TAPS[1] * DILATIONS[1]
             across = left + tap % TAPS[2] * DILATIONS[2]
-            inside = mask & (depth >= 0) & (depth < d) & (down >= 0) & (down < h) & (across >= 0) & (across < w)
+            inside = mask & is_within(depth, d) & is_within(down, h) & is_within(across, w)
             at = first + (depth * x_steps[2] + down * x_steps[3] + across * x_steps[4])
             here = tl.load(at, mask=inside, other=0).to(WIDE)
             best, place = _better(best, place, here, (depth * h + down) * w + across, inside, IS_FLOAT)
@@ -87,7 +87,7 @@ def find_maxima(
             for b in range(TAPS[1]):
                 for c in range(TAPS[2]):
                     depth, down, across = top + a * DILATIONS[0], row + b * DILATIONS[1], left + c * DILATIONS[2]
-                    inside = mask & (depth >= 0) & (depth < d) & (down >= 0) & (down < h) & (across >= 0) & (across < w)
+                    inside = mask & is_within(depth, d) & is_within(down, h) & is_within(across, w)
                     at = first + (depth * x_steps[2] + down * x_steps[3] + across * x_steps[4])
                     here = tl.load(at, mask=inside, other=0).to(WIDE)
                     best, place = _better(best, place, here, (depth * h + down) * w + across, inside, IS_FLOAT)
@@ -105,7 +105,7 @@ def find_maxima(
 
 @triton.jit
 def _is_within(at, size, IS_INSIDE: tl.constexpr):
-    return at == at if IS_INSIDE else (at >= 0) & (at < size)
+    return at == at if IS_INSIDE else is_within(at, size)
 
 
 @triton.jit

@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from ..loops import apart, quotient
+from ..loops import apart, is_within, quotient
 from ..reduction.kernels import decomposed
 
 
@@ -28,23 +28,24 @@ def unfold(
     row = (program // blocks).to(INDEX) * ROWS + tl.arange(0, ROWS)[:, None]
     column = (program % blocks).to(INDEX) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     mask = (row < rows) & (column < columns)
-    at = apart(row, row_sizes, row_multipliers, row_shifts, x_row_steps, LOOPS)
+    at_row = apart(row, row_sizes, row_multipliers, row_shifts, x_row_steps, LOOPS)
+    at_column = column * 0
     inside = mask
     tap, place = row, column
     for i in tl.static_range(DIMENSIONS):
         outer = quotient(tap, row_sizes[i], row_multipliers[i], row_shifts[i])
-        k = tap - outer * row_sizes[i]
+        shift = (tap - outer * row_sizes[i]) * dilations[i] - starts[i]
         tap = outer
         if i + 1 < DIMENSIONS:
             outer = quotient(place, place_sizes[i], multipliers[i], shifts[i])
-            o = place - outer * place_sizes[i]
+            begin = (place - outer * place_sizes[i]) * strides[i]
             place = outer
         else:
-            o = place
-        element = o * strides[i] + (k * dilations[i] - starts[i])
-        inside = inside & (element >= 0) & (element < sizes[i])
-        at = at + element * x_steps[i]
-    value = tl.load(x + at, mask=inside, other=0)
+            begin = place * strides[i]
+        at_row = at_row + shift * x_steps[i]
+        at_column = at_column + begin * x_steps[i]
+        inside = inside & is_within(begin + shift, sizes[i])
+    value = tl.load(x + at_row + at_column, mask=inside, other=0)
     to = apart(row, row_sizes, row_multipliers, row_shifts, y_row_steps, LOOPS)
     tl.store(y + to + column * y_step, value, mask=mask)
 

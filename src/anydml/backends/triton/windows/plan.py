@@ -20,10 +20,10 @@ from ..movement.plan import POINTED
 from ..tiles import index_type, inner_first, steps_of, tiles_of
 from . import kernels as window_kernels
 
-TILE = 4096
-"""Elements of a program of UNFOLD, which computes little."""
+TILE, WIDEST = 4096, 1024
+"""Elements of a program of UNFOLD, which computes little, but more for a row than for a column; and columns of one."""
 FOLD_TILE = 512
-"""Likewise of FOLD."""
+"""Elements of a program of FOLD."""
 
 
 def plan(
@@ -42,7 +42,7 @@ def _unfold(desc: Any, x: Layout, y: Layout) -> Planned | Declined:
     of_x, (of_batch, of_row, of_column) = steps_of(x), steps_of(y)
     taps, channels = prod(desc.WindowSizes), x.sizes[1]
     rows, columns = x.sizes[0] * channels * taps, y.sizes[2]
-    tiles = tiles_of(rows, columns, TILE)
+    tiles = tiles_of(rows, columns, TILE, WIDEST)
     if isinstance(tiles, Declined):
         return tiles
     loops = [(x.sizes[0], of_x[0], of_batch), (channels, of_x[1], of_row * taps)]
