@@ -30,6 +30,8 @@ SEED = 0
 _WAKING = 1.0
 """Seconds of work after which a device has its full speed."""
 _ROUNDS, _EXPONENTIALS = 5, 500
+_AHEAD, _MOST_PRODUCTS = 1.5, 1000
+"""How much longer other work takes than the host for the runs that it is to get ahead of, and the most of it."""
 _CALMING, _CALMINGS = 5e-3, 40
 """Seconds after which threads may no longer spin, and how often they are waited for."""
 
@@ -197,6 +199,8 @@ class Gpu:
         self.name = "Triton's interpreter" if is_cpu else self._backend.get_device_name(place)
         self._random = torch.Generator(place).manual_seed(SEED)
         self.no_memory: tuple[type[Exception], ...] = (MemoryError, torch.OutOfMemoryError)
+        self._matrix: Any = None
+        self._product_seconds = 0.0
 
     def _type(self, dtype: Any) -> Any:
         return getattr(self._torch, np.dtype(dtype).name)
@@ -254,13 +258,20 @@ class Gpu:
 
     def seconds(self, run: Run, repeats: int = 1) -> float:
         """By the device's own events, which a library on a stream of its own is waited for in between. Before several
-        runs comes one that does not count: while it lasts, the host gets ahead of the device."""
+        runs come as many that do not count, and then other work: while that lasts, the host gets ahead of the device,
+        so that what counts is the device's time. The host's has rows of its own."""
         if self.device.type == "cpu":
             return Host().seconds(run, repeats)
         self._backend.synchronize()
         start, end = (self._backend.Event(enable_timing=True) for _ in range(2))
         if repeats > 1:
-            self._await_other_streams(run())
+            begin = time.perf_counter()
+            for _ in range(repeats):
+                last = run()
+            behind = time.perf_counter() - begin
+            self._await_other_streams(last)
+            if not hasattr(last, "block_until_ready"):
+                self._keep_busy(_AHEAD * behind)
         start.record()
         for _ in range(repeats):
             last = run()
@@ -268,6 +279,14 @@ class Gpu:
         end.record()
         end.synchronize()
         return float(start.elapsed_time(end)) / 1e3 / repeats
+
+    def _keep_busy(self, seconds: float) -> None:
+        """By products of matrices that take about as long."""
+        if self._matrix is None:
+            matrix = self._matrix = self._torch.ones((2048, 2048), device=self.device)
+            self._product_seconds = min(self.seconds(lambda: matrix @ matrix) for _ in range(3))
+        for _ in range(min(_MOST_PRODUCTS, int(seconds / self._product_seconds))):
+            self._matrix @ self._matrix
 
     @staticmethod
     def _await_other_streams(result: object) -> None:

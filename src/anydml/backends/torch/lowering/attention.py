@@ -9,14 +9,11 @@ MaskFilterValue, and without lengths of the past, which leave out what is behind
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from math import isfinite
 from typing import Any
 
 import torch
-from torch.backends.cuda import SDPAParams, can_use_flash_attention
 from torch.nn import functional
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ....core.enums import MultiheadAttentionMaskType as MaskType
 from ....core.strided_layout import Layout
@@ -26,6 +23,9 @@ from . import Run, Tensors
 from .dense import are_halves
 from .precision import precision
 from .values import store
+
+LARGEST_HEAD, FLASH_CAPABILITY = 256, (8, 0)
+"""Elements of a head that flash attention takes, and the capability from which on a GPU has it."""
 
 
 def plan(
@@ -125,12 +125,22 @@ def _added(desc: Any, n: Heads, mask: Any) -> Any:
 
 
 def by_call(q: Any, k: Any, v: Any, added: Any, scale: float) -> Any:
-    """PyTorch's function: of halves by flash attention alone, as others of its kernels sum scores in halves."""
-    is_flash = q.dtype == torch.float16
-    if is_flash and not can_use_flash_attention(SDPAParams(q, k, v, None, 0.0, False, False)):
-        is_flash, q, k, v = False, q.float(), k.float(), v.float()
-    with sdpa_kernel(SDPBackend.FLASH_ATTENTION) if is_flash else nullcontext():
+    """By PyTorch's function; of halves by flash attention alone, as others of its kernels sum scores in halves."""
+    if q.dtype != torch.float16:
         return functional.scaled_dot_product_attention(q, k, v, added, scale=scale)
+    if not _is_for_flash(q, v):
+        return by_call(q.float(), k.float(), v.float(), added, scale)
+    # It takes the score of the largest product for the largest one.
+    q, scale = (q, scale) if scale >= 0 else (-q, -scale)
+    return torch.ops.aten._scaled_dot_product_flash_attention(q, k, v, scale=scale)[0]
+
+
+def _is_for_flash(q: Any, v: Any) -> bool:
+    """Whether heads have sizes that PyTorch's kernel takes, on a GPU that has it."""
+    size = q.shape[-1]
+    has_kernel = torch.backends.cuda.is_flash_attention_available() and torch.version.hip is None
+    is_fit = size == v.shape[-1] and size % 8 == 0 and size <= LARGEST_HEAD and q.numel() > 0
+    return bool(is_fit and has_kernel and torch.cuda.get_device_capability(q.device) >= FLASH_CAPABILITY)
 
 
 def _by_products(desc: Any, n: Heads, q: Any, k: Any, v: Any, added: Any, lengths: Any) -> Any:

@@ -155,6 +155,8 @@ def pool_strips(
     HAS_SHARES: `shares` has 1 / n of each number n of taps, of WIDE, and 1 for none."""
     A: tl.constexpr = 1 if ALONG == 0 else 0
     B: tl.constexpr = 1 if ALONG == 2 else 2
+    TAPS_A: tl.constexpr = TAPS[A]
+    TAPS_B: tl.constexpr = TAPS[B]
     _, _, mask, parts = _tile(rows, columns, blocks, sizes, multipliers, shifts, ROWS, COLUMNS, INDEX)
     batch, channel = parts[ORDER[0]], parts[ORDER[1]]
     place, of_a, of_b = parts[ORDER[2 + ALONG]] * OUTPUTS, parts[ORDER[2 + A]], parts[ORDER[2 + B]]
@@ -171,10 +173,10 @@ def pool_strips(
         for t in tl.static_range((OUTPUTS - 1) * STRIDES[ALONG] + TAPS[ALONG]):
             is_there = mask & _is_within(begin + t * DILATIONS[ALONG], x_sizes[ALONG], HAS_ALL)
             line = tl.full([ROWS, COLUMNS], NONE if KIND == "MAXIMUM" else 0, WIDE)
-            for a in tl.static_range(TAPS[A]):
+            for a in tl.static_range(TAPS_A):
                 is_tap = is_there & _is_within(begin_a + a * DILATIONS[A], x_sizes[A], IS_INSIDE)
                 row = at + (t * DILATIONS[ALONG] * x_steps[2 + ALONG] + a * DILATIONS[A] * x_steps[2 + A])
-                for b in tl.static_range(TAPS[B]):
+                for b in tl.static_range(TAPS_B):
                     inside = is_tap & _is_within(begin_b + b * DILATIONS[B], x_sizes[B], IS_INSIDE)
                     line = _with_tap(line, row + b * DILATIONS[B] * x_steps[2 + B], inside, NONE, KIND, P)
             more = ()
