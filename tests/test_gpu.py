@@ -125,6 +125,7 @@ def test_all_kernels_compile() -> None:
         "mark_places",
         "mark_points",
         "normalize",
+        "normalize_channels",
         "normalize_lines",
         "one_hot",
         "plane_gradients",

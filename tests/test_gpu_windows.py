@@ -344,6 +344,31 @@ def test_elements_by_their_places(is_turned: bool) -> None:
 
 
 @on_gpu
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("has_many", [False, True])
+def test_batch_normalization(dtype: Any, has_many: bool, is_turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By planes and by channels that lie last; in several tiles of a program, the last of which reach beyond the
+    end."""
+    if has_many:
+        for name, value in {"BLOCK": 16, "SMALLEST": 16, "TILE": 16, "LARGEST_ROW": 4, "MANY": 1, "TILES": 3}.items():
+            monkeypatch.setattr(f"{TRITON}.normalization.plan.{name}", value)
+    x = drawn(2, 5, 3, 31, dtype=dtype)
+    x.flat[3::50], x.flat[4::50], x.flat[5::50] = np.inf, np.nan, -np.inf
+    by_channel = {name: drawn(1, 5, 1, 1, dtype=dtype) for name in ("MeanTensor", "ScaleTensor", "BiasTensor")}
+    variance = np.abs(drawn(1, 5, 1, 1, dtype=dtype))
+    strides = (465, 1, 155, 5) if is_turned else None
+    tensors = {"InputTensor": tensor_of(x, strides), "OutputTensor": tensor_of(x, strides)}
+    arrays = {**by_channel, "VarianceTensor": variance}
+    name = "BATCH_NORMALIZATION"
+    given_tensors = {key: tensor_of(array) for key, array in arrays.items()}
+    for activation in (None, DML_ACTIVATION_RELU_OPERATOR_DESC()):
+        options = {"Spatial": True, "Epsilon": 1e-3, "FusedActivation": activation}
+        desc = spec(name).desc(**tensors, **given_tensors, **options)
+        inputs = [x if label == "InputTensor" else arrays[label] for label, _ in spec(name).inputs(desc)]
+        check_desc(desc, inputs, 2e-3 if dtype == np.float16 else 1e-6)
+
+
+@on_gpu
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint64])
 def test_pooling(dtype: Any, is_turned: bool) -> None:
     """With indices, of no number and of padding alone, and back."""

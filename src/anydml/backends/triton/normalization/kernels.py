@@ -1,4 +1,7 @@
-"""Triton's kernel of BATCH_NORMALIZATION."""
+"""Triton's kernels of BATCH_NORMALIZATION by channels: (x - mean) * (scale / sqrt(variance + EPSILON)) + bias.
+
+FLOAT32 is computed in double precision, FLOAT16 in single precision, by factors of double precision.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,62 @@ import triton.language as tl
 
 
 @triton.jit
+def _factor(variance, scale, EPSILON: tl.constexpr):
+    return scale.to(tl.float64) / tl.sqrt(variance.to(tl.float64) + EPSILON)
+
+
+@triton.jit
+def _normalized(x, centre, factor, bias, HAS_RELU: tl.constexpr):
+    WIDE: tl.constexpr = tl.float32 if x.dtype == tl.float16 else tl.float64
+    apart = x.to(WIDE) - centre.to(WIDE)
+    factor, bias = (tl.broadcast_to(factor.to(WIDE), apart.shape), tl.broadcast_to(bias.to(WIDE), apart.shape))
+    result = tl.fma(apart, factor, bias).to(x.dtype)
+    if HAS_RELU:
+        result = tl.where(result < 0, 0.0, result)
+    return result
+
+
+@triton.jit
 def normalize(
     x, mean, variance, scale, bias, y, inner, channels, blocks,
-    STEPS: tl.constexpr, EPSILON: tl.constexpr, HAS_RELU: tl.constexpr, BLOCK: tl.constexpr,
+    STEPS: tl.constexpr, EPSILON: tl.constexpr, HAS_RELU: tl.constexpr, TILES: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Rows of `inner` elements, each of one channel: (x - mean) / sqrt(variance + EPSILON) * scale + bias, in double.
+    """Rows of `inner` elements, each of one channel, in `blocks` of TILES of elements.
 
     STEPS: of mean, variance, scale and bias from channel to channel.
     """
     program = tl.program_id(0)
     row = program // blocks
     channel = row % channels
-    at = (program - row * blocks) * BLOCK + tl.arange(0, BLOCK)
-    mask = at < inner
-    place = row.to(tl.int64) * inner + at
-    centre = tl.load(mean + channel * STEPS[0]).to(tl.float64)
-    spread = tl.sqrt(tl.load(variance + channel * STEPS[1]).to(tl.float64) + EPSILON)
-    z = (tl.load(x + place, mask=mask).to(tl.float64) - centre) / spread
-    z = z * tl.load(scale + channel * STEPS[2]).to(tl.float64) + tl.load(bias + channel * STEPS[3]).to(tl.float64)
-    result = z.to(tl.float32)
-    if HAS_RELU:
-        result = tl.where(result < 0, 0.0, result)
-    tl.store(y + place, result, mask=mask)
+    factor = _factor(tl.load(variance + channel * STEPS[1]), tl.load(scale + channel * STEPS[2]), EPSILON)
+    centre, added = tl.load(mean + channel * STEPS[0]), tl.load(bias + channel * STEPS[3])
+    first = (program - row * blocks) * (TILES * BLOCK)
+    begin = row.to(tl.int64) * inner
+    for tile in range(TILES):
+        at = first + tile * BLOCK + tl.arange(0, BLOCK)
+        here = tl.load(x + begin + at, mask=at < inner, other=0)
+        tl.store(y + begin + at, _normalized(here, centre, factor, added, HAS_RELU), mask=at < inner)
+
+
+@triton.jit
+def normalize_channels(
+    x, mean, variance, scale, bias, y, rows, channels, blocks,
+    STEPS: tl.constexpr, EPSILON: tl.constexpr, HAS_RELU: tl.constexpr, TILES: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """Rows of all channels, TILES of rows for each program, which computes its channels' factors once."""
+    program = tl.program_id(0)
+    column = (program % blocks) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    is_column = column < channels
+    variance += column * STEPS[1]
+    scale += column * STEPS[2]
+    factor = _factor(tl.load(variance, mask=is_column, other=1), tl.load(scale, mask=is_column, other=1), EPSILON)
+    centre = tl.load(mean + column * STEPS[0], mask=is_column, other=0)
+    added = tl.load(bias + column * STEPS[3], mask=is_column, other=0)
+    first = (program // blocks).to(tl.int64) * (TILES * ROWS)
+    for tile in range(TILES):
+        row = first + tile * ROWS + tl.arange(0, ROWS)[:, None]
+        mask = (row < rows) & is_column
+        place = row * channels + column
+        here = tl.load(x + place, mask=mask, other=0)
+        tl.store(y + place, _normalized(here, centre, factor, added, HAS_RELU), mask=mask)

@@ -1,4 +1,4 @@
-"""BATCH_NORMALIZATION of packed FLOAT32 tensors by channels on a GPU, RELU fused: all is read and written once."""
+"""BATCH_NORMALIZATION of packed tensors by channels on a GPU, RELU fused: all is read and written once."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-import torch
-
 from ....core.enums import TensorDataType
 from ....core.strided_layout import Layout
+from ....core.tensor_desc import is_packed
 from ....operators import spec_of
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ...base import Declined
+from ...torch.tensors import TYPES
 from ..launch import MOST, Launch, Planned, Tensors, next_power_of_2
 from ..pointwise import plan as pointwise
-from . import kernels as normalization_kernels
+from . import kernels
 
 LARGEST, SMALLEST = 2048, 128
 """Elements of a program."""
+MOST_REACHED = 1.15
+"""How many elements the programs of a row may reach over, by its own."""
+BLOCK, TILE, LARGEST_ROW = 512, 2048, 256
+"""Elements of a tile of one channel, and where channels lie last, and its channels there."""
+TILES, MANY = 16, 1 << 22
+"""Tiles of a program, which computes a channel's factor once for them, of a tensor of many elements."""
 
 
 def plan(
@@ -27,28 +33,65 @@ def plan(
     d: Any = desc
     x, *parameters = inputs
     assert x is not None
-    if x.type != TensorDataType.FLOAT32 or len(x.sizes) < 2 or not (x.is_packed() and outputs[0].is_packed()):
+    is_last = channels_lie_last(x) and channels_lie_last(outputs[0])
+    are_packed = is_last or (x.is_packed() and outputs[0].is_packed())
+    if x.type not in (TensorDataType.FLOAT32, TensorDataType.FLOAT16) or len(x.sizes) < 2 or not are_packed:
         return pointwise.plan(spec, desc, inputs, outputs, device)
     activation = spec_of(d.FusedActivation)
     if activation is not None and activation.name != "ACTIVATION_RELU":
         return pointwise.plan(spec, desc, inputs, outputs, device)
-    steps = []
+    steps, item = [], x.dtype.itemsize
     for parameter in parameters:
         assert parameter is not None
         strides = [0 if size == 1 else step for size, step in zip(parameter.sizes, parameter.strides, strict=True)]
         channel = strides.pop(1)
-        if any(strides) or channel % 4:
+        if any(strides) or channel % item:
             return pointwise.plan(spec, desc, inputs, outputs, device)
-        steps.append(channel // 4)
+        steps.append(channel // item)
     constants = {"STEPS": tuple(steps), "EPSILON": d.Epsilon, "HAS_RELU": activation is not None}
-    launch = by_channel(normalization_kernels.normalize, x.sizes, constants)
+    launch = (_by_columns if is_last else _by_rows)(x.sizes, constants)
     if isinstance(launch, Declined):
         return launch
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         launch(*inputs, outputs[0])
 
-    return Planned(f"{prod(x.sizes[:2])} rows by channel", run, ((launch, [torch.float32] * 6),))
+    words = f"rows of {x.sizes[1]} channels" if is_last else f"{prod(x.sizes[:2])} rows by channel"
+    return Planned(words, run, ((launch, [TYPES[x.type]] * 6),))
+
+
+def channels_lie_last(layout: Layout) -> bool:
+    """Whether the channels of packed images follow each other, and are several."""
+    if len(layout.sizes) < 3 or layout.sizes[1] == 1:
+        return False
+    order = [0, *range(2, len(layout.sizes)), 1]
+    sizes, strides = ([each[i] for i in order] for each in (layout.sizes, layout.strides))
+    item = layout.dtype.itemsize
+    return is_packed(sizes, [stride // item for stride in strides])
+
+
+def _by_rows(sizes: Sequence[int], constants: dict[str, Any]) -> Launch | Declined:
+    inner = prod(sizes[2:])
+    block = min(max(next_power_of_2(inner), SMALLEST), BLOCK)
+    tiles = min(-(-inner // block), TILES) if prod(sizes) >= MANY else 1
+    blocks = -(-inner // (block * tiles))
+    programs = prod(sizes[:2]) * blocks
+    if max(programs, inner) >= MOST:
+        return Declined(f"this kernel takes less than {MOST} elements of a channel, and programs")
+    return Launch(kernels.normalize, programs, (inner, sizes[1], blocks), {**constants, "TILES": tiles, "BLOCK": block})
+
+
+def _by_columns(sizes: Sequence[int], constants: dict[str, Any]) -> Launch | Declined:
+    channels, rows = sizes[1], prod(sizes) // sizes[1]
+    columns = min(next_power_of_2(channels), LARGEST_ROW)
+    high = max(1, TILE // columns)
+    tiles = TILES if prod(sizes) >= MANY else 1
+    blocks = -(-channels // columns)
+    programs = -(-rows // (high * tiles)) * blocks
+    if programs >= MOST:
+        return Declined(f"this kernel takes less than {MOST} programs")
+    shape = {"TILES": tiles, "ROWS": high, "COLUMNS": columns}
+    return Launch(kernels.normalize_channels, programs, (rows, channels, blocks), {**constants, **shape})
 
 
 def by_channel(kernel: Any, sizes: Sequence[int], constants: dict[str, Any]) -> Launch | Declined:
@@ -56,6 +99,8 @@ def by_channel(kernel: Any, sizes: Sequence[int], constants: dict[str, Any]) -> 
     `blocks`, and BLOCK after the other constants."""
     inner = prod(sizes[2:])
     block = min(max(next_power_of_2(inner), SMALLEST), LARGEST)
+    while block > SMALLEST and inner % block and -(-inner // block) * block > MOST_REACHED * inner:
+        block //= 2
     blocks = -(-inner // block)
     programs = prod(sizes[:2]) * blocks
     if max(programs, inner) >= MOST:
