@@ -135,6 +135,9 @@ def main() -> None:
     none = dict.fromkeys(("StartPadding", "EndPadding", "OutputPadding"), (0, 0))
     desc = replace(EXAMPLES["CONVOLUTION"][0], **sides, **none, FilterTensor=w, BiasTensor=bias)
     device.compile_operator(device.create_operator(desc))
+    example = EXAMPLES["BATCH_NORMALIZATION"][0]
+    sides = {name: with_channels_last(getattr(example, name)) for name in ("InputTensor", "OutputTensor")}
+    device.compile_operator(device.create_operator(replace(example, **sides)))
     # Planes that have one window.
     plane, one = (DML_BUFFER_TENSOR_DESC(DataType=x.DataType, Sizes=(2, 3, *sizes)) for sizes in ((5, 7), (1, 1)))
     ends = {"Strides": (1, 1), "WindowSize": (5, 7), "StartPadding": (0, 0), "EndPadding": (0, 0)}

@@ -125,14 +125,15 @@ def _added(desc: Any, n: Heads, mask: Any) -> Any:
 
 
 def by_call(q: Any, k: Any, v: Any, added: Any, scale: float) -> Any:
-    """By PyTorch's function; of halves by flash attention alone, as others of its kernels sum scores in halves."""
+    """By PyTorch's function; of halves where it has a kernel without scores in memory, as without it sums these in
+    halves."""
     if q.dtype != torch.float16:
         return functional.scaled_dot_product_attention(q, k, v, added, scale=scale)
     if not _is_for_flash(q, v):
         return by_call(q.float(), k.float(), v.float(), added, scale)
-    # It takes the score of the largest product for the largest one.
+    # Flash attention takes the score of the largest product for the largest one.
     q, scale = (q, scale) if scale >= 0 else (-q, -scale)
-    return torch.ops.aten._scaled_dot_product_flash_attention(q, k, v, scale=scale)[0]
+    return functional.scaled_dot_product_attention(q, k, v, scale=scale)
 
 
 def _is_for_flash(q: Any, v: Any) -> bool:

@@ -17,7 +17,7 @@ from ...base import Declined
 from ...torch.tensors import TYPES
 from ..division import divisors
 from ..launch import Launch, Planned, Tensors, between_elements, too_many
-from ..tiles import folded_loops, index_type, inner_first, steps_of
+from ..tiles import folded_loops, index_type, inner_first, steps_of, tiles_of
 from . import kernels
 
 BLOCK = 2048
@@ -58,23 +58,18 @@ def plan(
     # Elements are numbered in row-major order, in which those of 4 bits lie.
     sizes, *inner = inner_first(folded_loops(pieces, of_pieces)[0], 4)
     packed = tuple([prod(sizes[:i]) for i in range(len(sizes))])
-    is_flat = inner[0] == inner[3] == packed
     constants: dict[str, Any] = {"HAS_ZERO": bool(zeros), "BITS": bits}
     if is_quantize:
         low, high = limits_of(d.OutputTensor.DataType)
-        constants.update(LOW=float(low), HIGH=float(high))
-    launch = Launch(
-        kernels.quantize_blocks if is_quantize else kernels.dequantize_blocks,
-        programs,
-        (n, sizes, *divisors(sizes), *inner),
-        {
-            **constants,
-            "LOOPS": len(sizes),
-            "IS_FLAT": is_flat,
-            "BLOCK": BLOCK,
-            "INDEX": index_type(layouts, 2 * programs * BLOCK),
-        },
-    )
+        is_flat = inner[0] == inner[3] == packed
+        constants.update(LOW=float(low), HIGH=float(high), LOOPS=len(sizes), IS_FLAT=is_flat, BLOCK=BLOCK)
+        constants.update(INDEX=index_type(layouts, 2 * programs * BLOCK))
+        launch = Launch(kernels.quantize_blocks, programs, (n, sizes, *divisors(sizes), *inner), constants)
+    else:
+        found = _by_tiles(n, sizes, inner, constants, index_type(layouts, n))
+        if isinstance(found, Declined):
+            return found
+        launch = found
 
     def run(inputs: Tensors, outputs: Tensors) -> None:
         launch(inputs[0], inputs[1], inputs[2] if zeros else None, outputs[0])
@@ -83,6 +78,25 @@ def plan(
     types: list[torch.dtype | None] = [x, of_scale, of_zero[0] if zeros else None, y]
     what = "quantise" if is_quantize else "dequantise"
     return Planned(f"{what} {n} elements, each by its block's scale", run, ((launch, types),))
+
+
+def _by_tiles(
+    n: int, sizes: Sequence[int], steps: Sequence[Sequence[int]], constants: dict[str, Any], index: Any
+) -> Launch | Declined:
+    """Of the input, scale, zero point and output: the innermost loop has the columns of a tile."""
+    columns = sizes[0]
+    tiles = tiles_of(n // columns, columns, BLOCK)
+    if isinstance(tiles, Declined):
+        return tiles
+    outer = tuple(sizes[1:]) or (1,)
+    of_rows = [tuple(each[1:]) or (0,) for each in steps]
+    along = tuple([each[0] != 0 for each in steps[1:3]])
+    return Launch(
+        kernels.dequantize_blocks,
+        tiles.programs,
+        (n // columns, columns, tiles.blocks, outer, *divisors(outer), *of_rows, *[each[0] for each in steps]),
+        {**constants, "LOOPS": len(outer), "ALONG": along, **tiles.shape, "INDEX": index},
+    )
 
 
 _BITS = {TensorDataType.UINT4: 4, TensorDataType.INT4: -4}

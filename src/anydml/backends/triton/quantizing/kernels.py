@@ -136,16 +136,29 @@ def quantize_blocks(
 
 @triton.jit
 def dequantize_blocks(
-    x, scale, zero, y, n, sizes, multipliers, shifts, x_steps, scale_steps, zero_steps, y_steps,
-    HAS_ZERO: tl.constexpr, BITS: tl.constexpr, LOOPS: tl.constexpr, IS_FLAT: tl.constexpr,
-    BLOCK: tl.constexpr, INDEX: tl.constexpr,
+    x, scale, zero, y, rows, columns, blocks, sizes, multipliers, shifts,
+    x_rows, scale_rows, zero_rows, y_rows, x_step, scale_step, zero_step, y_step,
+    HAS_ZERO: tl.constexpr, BITS: tl.constexpr, LOOPS: tl.constexpr, ALONG: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
-    """(x - zero) * scale in single precision, in which the difference is exact."""
-    at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
-    mask = at < n
-    number = _number(x, _place(at, sizes, multipliers, shifts, x_steps, LOOPS, IS_FLAT), mask, BITS)
+    """(x - zero) * scale in single precision, in which the difference is exact. Columns are the innermost loop; ALONG
+    says whether scales, and zero points, differ along it."""
+    program = tl.program_id(0)
+    row = (program // blocks).to(INDEX) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = (program % blocks).to(INDEX) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    is_row = row < rows
+    mask = is_row & (column < columns)
+    number = _number(x, apart(row, sizes, multipliers, shifts, x_rows, LOOPS) + column * x_step, mask, BITS)
     if HAS_ZERO:
-        number -= _number(zero, apart(at, sizes, multipliers, shifts, zero_steps, LOOPS), mask, BITS)
-    step = tl.load(scale + apart(at, sizes, multipliers, shifts, scale_steps, LOOPS), mask=mask, other=0)
-    place = _place(at, sizes, multipliers, shifts, y_steps, LOOPS, IS_FLAT)
+        of_zero = apart(row, sizes, multipliers, shifts, zero_rows, LOOPS)
+        if ALONG[1]:
+            number -= _number(zero, of_zero + column * zero_step, mask, BITS)
+        else:
+            number -= _number(zero, of_zero, is_row, BITS)
+    of_scale = scale + apart(row, sizes, multipliers, shifts, scale_rows, LOOPS)
+    if ALONG[0]:
+        step = tl.load(of_scale + column * scale_step, mask=mask, other=0)
+    else:
+        step = tl.load(of_scale, mask=is_row, other=0)
+    place = apart(row, sizes, multipliers, shifts, y_rows, LOOPS) + column * y_step
     tl.store(y + place, (number * step.to(tl.float32)).to(y.dtype.element_ty), mask=mask)

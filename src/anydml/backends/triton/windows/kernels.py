@@ -16,38 +16,40 @@ from ..reduction.kernels import decomposed
 
 @triton.jit
 def unfold(
-    x, y, rows, columns, blocks, row_sizes, row_multipliers, row_shifts, x_row_steps, y_row_steps, dilations,
-    place_sizes, multipliers, shifts, strides, y_step, sizes, x_steps, starts,
+    x, y, rows, columns, blocks, row_sizes, row_multipliers, row_shifts, x_row_steps, y_row_steps, tap_step,
+    place_sizes, multipliers, shifts, y_step, sizes, x_steps,
+    TAPS: tl.constexpr, ALL_TAPS: tl.constexpr, STRIDES: tl.constexpr, STARTS: tl.constexpr, DILATIONS: tl.constexpr,
     DIMENSIONS: tl.constexpr, LOOPS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
-    """Copies what lies under each element of a window, a row, at each place of it, a column; 0 outside of x.
-
-    A row's loops are the window's dimensions, and then all others. `x_row_steps` has 0 for the window's.
-    """
+    """Copies what lies under each element of a window at each place of it, a column; 0 outside of x. Each program goes
+    through all elements of the window, and takes their number apart once for all of its tile."""
     program = tl.program_id(0)
     row = (program // blocks).to(INDEX) * ROWS + tl.arange(0, ROWS)[:, None]
     column = (program % blocks).to(INDEX) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
-    mask = (row < rows) & (column < columns)
-    at_row = apart(row, row_sizes, row_multipliers, row_shifts, x_row_steps, LOOPS)
-    at_column = column * 0
-    inside = mask
-    tap, place = row, column
+    is_row, is_column = row < rows, column < columns
+    at, place = column * 0, column
+    begins = ()
     for i in tl.static_range(DIMENSIONS):
-        outer = quotient(tap, row_sizes[i], row_multipliers[i], row_shifts[i])
-        shift = (tap - outer * row_sizes[i]) * dilations[i] - starts[i]
-        tap = outer
         if i + 1 < DIMENSIONS:
             outer = quotient(place, place_sizes[i], multipliers[i], shifts[i])
-            begin = (place - outer * place_sizes[i]) * strides[i]
+            begin = (place - outer * place_sizes[i]) * STRIDES[i] - STARTS[i]
             place = outer
         else:
-            begin = place * strides[i]
-        at_row = at_row + shift * x_steps[i]
-        at_column = at_column + begin * x_steps[i]
-        inside = inside & is_within(begin + shift, sizes[i])
-    value = tl.load(x + at_row + at_column, mask=inside, other=0)
-    to = apart(row, row_sizes, row_multipliers, row_shifts, y_row_steps, LOOPS)
-    tl.store(y + to + column * y_step, value, mask=mask)
+            begin = place * STRIDES[i] - STARTS[i]
+        begins += (begin,)
+        at = at + begin * x_steps[i]
+    source = x + apart(row, row_sizes, row_multipliers, row_shifts, x_row_steps, LOOPS) + at
+    target = y + apart(row, row_sizes, row_multipliers, row_shifts, y_row_steps, LOOPS) + column * y_step
+    for tap in range(ALL_TAPS):
+        rest, ahead, inside = tap, 0, is_column
+        for i in tl.static_range(DIMENSIONS):
+            shift = rest % TAPS[i] * DILATIONS[i]
+            rest = rest // TAPS[i]
+            inside = inside & is_within(begins[i] + shift, sizes[i])
+            ahead = ahead + shift * x_steps[i]
+        tl.store(
+            target + tap * tap_step, tl.load(source + ahead, mask=is_row & inside, other=0), mask=is_row & is_column
+        )
 
 
 @triton.jit

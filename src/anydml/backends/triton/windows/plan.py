@@ -18,12 +18,10 @@ from ..division import divisors
 from ..launch import BITS, Launch, Planned, Tensors, between_elements
 from ..movement.plan import POINTED
 from ..tiles import index_type, inner_first, steps_of, tiles_of
-from . import kernels as window_kernels
+from . import kernels
 
-TILE, WIDEST = 4096, 1024
-"""Elements of a program of UNFOLD, which computes little, but more for a row than for a column; and columns of one."""
-FOLD_TILE = 512
-"""Elements of a program of FOLD."""
+TILE, FOLD_TILE = 2048, 512
+"""Elements of a program's tile: of UNFOLD, which copies as many for each element of a window, and of FOLD."""
 
 
 def plan(
@@ -41,36 +39,33 @@ def _unfold(desc: Any, x: Layout, y: Layout) -> Planned | Declined:
     under = windows_of_unfold(desc)
     of_x, (of_batch, of_row, of_column) = steps_of(x), steps_of(y)
     taps, channels = prod(desc.WindowSizes), x.sizes[1]
-    rows, columns = x.sizes[0] * channels * taps, y.sizes[2]
-    tiles = tiles_of(rows, columns, TILE, WIDEST)
+    rows, columns = x.sizes[0] * channels, y.sizes[2]
+    tiles = tiles_of(rows, columns, TILE)
     if isinstance(tiles, Declined):
         return tiles
-    loops = [(x.sizes[0], of_x[0], of_batch), (channels, of_x[1], of_row * taps)]
-    step = taps
-    for window in under:
-        step //= window.taps
-        loops.append((window.taps, 0, of_row * step))
-    row_sizes, x_row_steps, y_row_steps = inner_first(loops)
-    places, strides, sizes, x_steps, starts, dilations = inner_first(
+    row_sizes, x_row_steps, y_row_steps = inner_first(
+        [(x.sizes[0], of_x[0], of_batch), (channels, of_x[1], of_row * taps)]
+    )
+    places, sizes, x_steps, *of_windows = inner_first(
         [
-            (window.places[0], window.stride, window.size, step, window.start, window.dilation)
+            (window.places[0], window.size, step, window.taps, window.stride, window.start, window.dilation)
             for window, step in zip(under, of_x[2:], strict=True)
         ]
     )
     farthest = max(window.padded + window.extent for window in under)
     moved = BITS[y.dtype.itemsize]
     launch = Launch(
-        window_kernels.unfold,
+        kernels.unfold,
         tiles.programs,
         (
-            *(rows, columns, tiles.blocks, row_sizes, *divisors(row_sizes), x_row_steps, y_row_steps, dilations),
-            *(places, *divisors(places), strides, of_column, sizes, x_steps, starts),
+            *(rows, columns, tiles.blocks, row_sizes, *divisors(row_sizes), x_row_steps, y_row_steps, of_row),
+            *(places, *divisors(places), of_column, sizes, x_steps),
         ),
         {
-            "DIMENSIONS": len(under),
-            "LOOPS": len(loops),
+            **dict(zip(("TAPS", "STRIDES", "STARTS", "DILATIONS"), of_windows, strict=True)),
+            **{"ALL_TAPS": taps, "DIMENSIONS": len(under), "LOOPS": len(row_sizes)},
             **tiles.shape,
-            "INDEX": index_type((x, y), max(rows, columns, farthest)),
+            "INDEX": index_type((x, y), max(rows, columns, taps, farthest)),
         },
         (POINTED[moved],) * 2,
     )
@@ -78,7 +73,7 @@ def _unfold(desc: Any, x: Layout, y: Layout) -> Planned | Declined:
     def run(inputs: Tensors, outputs: Tensors) -> None:
         launch(inputs[0], outputs[0])
 
-    return Planned(f"{rows} rows of {columns} places of a window", run, ((launch, [moved, moved]),))
+    return Planned(f"{rows} channels of {columns} places of a window of {taps}", run, ((launch, [moved, moved]),))
 
 
 def _fold(desc: Any, x: Layout, y: Layout) -> Planned | Declined:
@@ -102,7 +97,7 @@ def _fold(desc: Any, x: Layout, y: Layout) -> Planned | Declined:
     wide = (tl.float64 if item > 2 else tl.float32) if is_float else tl.int64 if item > 4 else tl.int32
     moved = TYPES[y.type] if is_float else BITS[item]
     launch = Launch(
-        window_kernels.fold,
+        kernels.fold,
         tiles.programs,
         (rows, columns, tiles.blocks, taps, *inner_first(loops), of_x[1], of_x[2], *along[:-1]),
         {
