@@ -162,10 +162,13 @@ void channel_sums(const std::byte* from, const std::vector<Tap>& taps, int64_t c
   constexpr auto kItem = static_cast<int64_t>(sizeof(T));
   const Quotient quotient(count);
   for_channels<kLanes>(channels, [&]<int kVectors>(const auto& at) {
-    Doubles all[kVectors]{};
+    Doubles all[kVectors];
     int64_t places[kVectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) places[v] = at(v) * kItem;
+    for (int v = 0; v < kVectors; ++v) {
+      all[v] = Doubles{};
+      places[v] = at(v) * kItem;
+    }
     for (const Tap& tap : taps) {
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {

@@ -167,7 +167,10 @@ class PlanesGradPlan final : public Plan {
   // Sums of shares of windows in their order: those whose maximum is at the element's tap.
   static void add(const std::vector<Source>& sources, int64_t count, double* sums) {
     for (int64_t i = 0; i < count; i += kMany * kLanes) {
-      Doubles all[kMany]{};
+      // One by one, as all would go through memory.
+      Doubles all[kMany];
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < kMany; ++v) all[v] = Doubles{};
       for (const Source& source : sources) {
 #pragma GCC unroll 4
         for (int64_t v = 0; v < kMany; ++v) {
@@ -181,7 +184,8 @@ class PlanesGradPlan final : public Plan {
           all[v] = all[v] + share;
         }
       }
-      std::memcpy(sums + i, all, sizeof(all));
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < kMany; ++v) std::memcpy(sums + i + v * kLanes, &all[v], sizeof(Doubles));
     }
   }
 
