@@ -12,6 +12,7 @@ from ....core.strided_layout import Layout
 from ....operators.schema import OperatorDesc, OperatorSpec
 from ....operators.specs.diagonal import band_of, value_of
 from ...base import Declined
+from ...torch import lowering as calls
 from ...torch.tensors import TYPES
 from ..division import divisors
 from ..launch import BITS, Launch, Planned, Tensors, between_elements, next_power_of_2, too_many
@@ -24,6 +25,8 @@ BLOCK = 1024
 """Elements of a program that has a line of them."""
 WORDS = 512
 """Words of one that copies runs."""
+WORD = 16
+"""Bytes that are written at once."""
 TILE = 4096
 """Of one that has a tile: an index is read once for each of its columns, or rows, and not for each class."""
 
@@ -38,6 +41,8 @@ def plan(
     declined = between_elements((*given, y))
     if declined is not None:
         return declined
+    if spec.name == "DIAGONAL_MATRIX" and y.is_packed() and y.sizes[-1] * y.dtype.itemsize % WORD:
+        return _one_diagonal(d, y)
     make = {"ONE_HOT": _one_hot, "REVERSE_SUBSEQUENCES": _reversed}.get(spec.name, _diagonals)
     made = make(d, given, y)
     if isinstance(made, Declined):
@@ -48,7 +53,7 @@ def plan(
         read = [each for each in inputs if each is not None]
         launch(*(read or outputs), *outputs)
 
-    return Planned(f"a thread for each of {prod(y.sizes)} elements", run, (made,))
+    return Planned(f"one pass over {prod(y.sizes)} elements", run, (made,))
 
 
 def _one_hot(d: Any, given: Sequence[Layout], y: Layout) -> Made:
@@ -123,6 +128,20 @@ def _run_of(sizes: Sequence[int], steps: Sequence[Sequence[int]], axis: int) -> 
             break
         run *= sizes[i]
     return run
+
+
+def _one_diagonal(d: Any, y: Layout) -> Planned:
+    """By clearing memory first, where rows begin between words, which tiles would write element by element."""
+    moved = BITS[y.dtype.itemsize]
+    value, (height, columns) = int(value_of(d).view(np.dtype(f"i{y.dtype.itemsize}"))), y.sizes[-2:]
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        matrix = outputs[0].view(moved)
+        matrix.zero_()
+        if -height < d.Offset < columns:
+            matrix.diagonal(d.Offset, -2, -1).fill_(value)
+
+    return Planned(f"{prod(y.sizes)} elements cleared, and then a diagonal", calls.guarded("DIAGONAL_MATRIX", run))
 
 
 def _diagonals(d: Any, given: Sequence[Layout], y: Layout) -> Made:
