@@ -17,9 +17,11 @@
 ANYDML_ISA_BEGIN
 namespace {
 
-#if defined(ANYDML_VECTORS)
-// Lanes do not depend on each other, so that vectors are as wide as a register may be.
+#if defined(ANYDML_ISA_AVX512)
+// Lanes do not depend on each other, so that vectors are as wide as a register.
 using Word = VectorOf<uint64_t, 8>::type;
+#elif defined(ANYDML_VECTORS)
+using Word = Vector<uint64_t>;
 #else
 using Word = uint64_t;
 #endif
@@ -29,7 +31,9 @@ constexpr int64_t kAccumulators = 4;
 
 // from[0] | from[1] | ... | from[count - 1]
 ANYDML_NOINLINE uint8_t combine(const std::byte* from, int64_t count) {
-  Word words[kAccumulators] = {};
+  Word words[kAccumulators];
+#pragma GCC unroll 4
+  for (int64_t i = 0; i < kAccumulators; ++i) words[i] = Word{};
   int64_t done = 0;
   for (; done + kAccumulators * kWord <= count; done += kAccumulators * kWord) {
 #pragma GCC unroll 4
@@ -39,8 +43,9 @@ ANYDML_NOINLINE uint8_t combine(const std::byte* from, int64_t count) {
       words[i] |= word;
     }
   }
-  std::byte bytes[sizeof(words)];
-  std::memcpy(bytes, words, sizeof(words));
+  const Word all = (words[0] | words[1]) | (words[2] | words[3]);
+  std::byte bytes[sizeof(all)];
+  std::memcpy(bytes, &all, sizeof(all));
   std::byte result{};
   for (const std::byte byte : bytes) result |= byte;
   for (; done < count; ++done) result |= from[done];

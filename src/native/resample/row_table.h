@@ -123,9 +123,31 @@ class RowTable {
     const auto* const lanes = reinterpret_cast<const __m256i*>(pattern.lanes);
     const __m256i low = _mm256_loadu_si256(lanes);
     const __m256i high = _mm256_loadu_si256(lanes + 1);
+    if (pattern.reach == Reach::kEight) {
+      // Shuffles of both halves and a choice, as gathers take longer: of numbers below 8 the last two bits.
+      const auto order_of = [](__m256i lane) {
+        const __m256i first = _mm256_slli_epi64(lane, 1);
+        return _mm256_or_si256(first, _mm256_slli_epi64(_mm256_add_epi64(first, _mm256_set1_epi64x(1)), 32));
+      };
+      const auto is_behind = [](__m256i lane) {
+        return _mm256_castsi256_pd(_mm256_cmpgt_epi64(lane, _mm256_set1_epi64x(3)));
+      };
+      const __m256i orders[] = {order_of(low), order_of(high)};
+      const __m256d behind[] = {is_behind(low), is_behind(high)};
+      return sum_by(pattern, from, [&](const double* at) {
+        const __m256i first = _mm256_castpd_si256(_mm256_loadu_pd(at));
+        const __m256i second = _mm256_castpd_si256(_mm256_loadu_pd(at + kEight / 2));
+        const auto picked = [&](int half) {
+          const __m256i a = _mm256_permutevar8x32_epi32(first, orders[half]);
+          const __m256i b = _mm256_permutevar8x32_epi32(second, orders[half]);
+          return (Vector<double>)_mm256_blendv_pd(_mm256_castsi256_pd(a), _mm256_castsi256_pd(b), behind[half]);
+        };
+        return Eight{picked(0), picked(1)};
+      });
+    }
     return sum_by(pattern, from, [&](const double* at) {
-      return joined((Vector<double>)_mm256_i64gather_pd(at, low, 8),
-                    (Vector<double>)_mm256_i64gather_pd(at, high, 8));
+      return Eight{(Vector<double>)_mm256_i64gather_pd(at, low, 8),
+                   (Vector<double>)_mm256_i64gather_pd(at, high, 8)};
     });
 #else
     return sum_by(pattern, from, [&](const double* at) {

@@ -19,8 +19,9 @@ ANYDML_INLINE Eight gather_eight(const double* from, const int64_t* lanes) {
 #if defined(ANYDML_ISA_AVX512)
   return (Eight)_mm512_mask_i64gather_pd(_mm512_setzero_pd(), 0xff, _mm512_loadu_si512(lanes), from, 8);
 #elif defined(ANYDML_VECTORS)
-  return Eight{from[lanes[0]], from[lanes[1]], from[lanes[2]], from[lanes[3]],
-               from[lanes[4]], from[lanes[5]], from[lanes[6]], from[lanes[7]]};
+  using Four = Vector<double>;
+  return {Four{from[lanes[0]], from[lanes[1]], from[lanes[2]], from[lanes[3]]},
+          Four{from[lanes[4]], from[lanes[5]], from[lanes[6]], from[lanes[7]]}};
 #else
   return by_lanes([&](int64_t i) { return from[lanes[i]]; });
 #endif

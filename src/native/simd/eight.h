@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kEight = 8;
 
-#if defined(ANYDML_VECTORS)
+#if defined(ANYDML_ISA_AVX512)
 using Eight = Vector<double, 8>;
 
 ANYDML_INLINE Eight load_eight(const double* from) {
@@ -29,6 +29,30 @@ ANYDML_INLINE void store_eight(double* to, Eight v) { std::memcpy(to, &v, sizeof
 ANYDML_INLINE Eight all_eight(double value) { return Eight{} + value; }
 // The lanes of `a` where x is larger than y, and those of `b` elsewhere.
 ANYDML_INLINE Eight where_larger(Eight x, Eight y, Eight a, Eight b) { return x > y ? a : b; }
+#elif defined(ANYDML_VECTORS)
+// Two registers: GCC would hold a vector that is longer than one in memory.
+struct Eight {
+  Vector<double> low;
+  Vector<double> high;
+};
+
+ANYDML_INLINE Eight operator+(const Eight& a, const Eight& b) { return {a.low + b.low, a.high + b.high}; }
+ANYDML_INLINE Eight operator*(const Eight& a, const Eight& b) { return {a.low * b.low, a.high * b.high}; }
+ANYDML_INLINE Eight operator/(const Eight& a, const Eight& b) { return {a.low / b.low, a.high / b.high}; }
+ANYDML_INLINE Eight load_eight(const double* from) {
+  Eight v;
+  std::memcpy(&v.low, from, sizeof(v.low));
+  std::memcpy(&v.high, from + kEight / 2, sizeof(v.high));
+  return v;
+}
+ANYDML_INLINE void store_eight(double* to, const Eight& v) {
+  std::memcpy(to, &v.low, sizeof(v.low));
+  std::memcpy(to + kEight / 2, &v.high, sizeof(v.high));
+}
+ANYDML_INLINE Eight all_eight(double value) { return {broadcast(value), broadcast(value)}; }
+ANYDML_INLINE Eight where_larger(const Eight& x, const Eight& y, const Eight& a, const Eight& b) {
+  return {x.low > y.low ? a.low : b.low, x.high > y.high ? a.high : b.high};
+}
 #else
 struct Eight {
   double lane[kEight];
@@ -65,26 +89,30 @@ inline Eight where_larger(const Eight& x, const Eight& y, const Eight& a, const 
 constexpr double kWhole = 0x1.8p52;
 
 #if defined(ANYDML_VECTORS)
-ANYDML_INLINE Eight joined(Vector<double> low, Vector<double> high) {
-  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
-}
 // Intrinsics without a mask begin with what GCC warns is undefined.
 ANYDML_INLINE Eight eight_of(Vector<float> v) {
 #if defined(ANYDML_ISA_AVX512)
   return (Eight)_mm512_maskz_cvtps_pd(0xff, (__m256)v);
 #else
-  return joined(to_doubles(__builtin_shufflevector(v, v, 0, 1, 2, 3)),
-                to_doubles(__builtin_shufflevector(v, v, 4, 5, 6, 7)));
+  return {to_doubles(__builtin_shufflevector(v, v, 0, 1, 2, 3)),
+          to_doubles(__builtin_shufflevector(v, v, 4, 5, 6, 7))};
 #endif
 }
 ANYDML_INLINE Vector<float> singles_of(Eight v) {
 #if defined(ANYDML_ISA_AVX512)
   return (Vector<float>)_mm512_maskz_cvtpd_ps(0xff, (__m512d)v);
 #else
-  const Vector<float, 4> low = to_singles(__builtin_shufflevector(v, v, 0, 1, 2, 3));
-  const Vector<float, 4> high = to_singles(__builtin_shufflevector(v, v, 4, 5, 6, 7));
-  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+  return __builtin_shufflevector(to_singles(v.low), to_singles(v.high), 0, 1, 2, 3, 4, 5, 6, 7);
 #endif
+}
+
+// Doubles rounded to odd, as in single_for_half().
+template <class V>
+ANYDML_INLINE V odd_for_halves(V v) {
+  using Bits = Vector<uint64_t, static_cast<int>(sizeof(V) / sizeof(double))>;
+  constexpr uint64_t kLost = (uint64_t{1} << 29) - 1;
+  const auto bits = (Bits)v;
+  return (V)((bits | ((bits & kLost) + kLost)) & ~kLost);
 }
 #endif
 
@@ -103,13 +131,13 @@ ANYDML_INLINE Eight widen_eight(const std::byte* from) {
 #if defined(ANYDML_ISA_AVX512)
     return (Eight)_mm512_maskz_cvtepi32_pd(0xff, integers);
 #else
-    return joined((Vector<double>)_mm256_cvtepi32_pd(_mm256_castsi256_si128(integers)),
-                  (Vector<double>)_mm256_cvtepi32_pd(_mm256_extracti128_si256(integers, 1)));
+    return {(Vector<double>)_mm256_cvtepi32_pd(_mm256_castsi256_si128(integers)),
+            (Vector<double>)_mm256_cvtepi32_pd(_mm256_extracti128_si256(integers, 1))};
 #endif
 #else
-    Eight v;
-    for (int i = 0; i < kEight; ++i) v[i] = load<T>(from + i);
-    return v;
+    double numbers[kEight];
+    for (int64_t i = 0; i < kEight; ++i) numbers[i] = static_cast<double>(load<T>(from + i));
+    return load_eight(numbers);
 #endif
   }
 #else
@@ -134,19 +162,30 @@ ANYDML_INLINE void narrow_eight(std::byte* to, Eight v) {
   if constexpr (std::is_same_v<T, float>) {
     store_vector(to, singles_of(v));
   } else if constexpr (std::is_same_v<T, Half>) {
-    // Rounded to odd before, as in single_for_half().
-    using Bits = Vector<uint64_t, 8>;
-    constexpr uint64_t kLost = (uint64_t{1} << 29) - 1;
-    const auto bits = (Bits)v;
-    const Eight odd = (Eight)((bits | ((bits & kLost) + kLost)) & ~kLost);
+#if defined(ANYDML_ISA_AVX512)
+    const Eight odd = odd_for_halves(v);
+#else
+    const Eight odd{odd_for_halves(v.low), odd_for_halves(v.high)};
+#endif
     store_vector(to, narrow_row<Half, Vector<uint16_t, 8>>(singles_of(odd)));
   } else {
-    const Eight whole = v + kWhole;
+    const Eight whole = v + all_eight(kWhole);
 #if defined(ANYDML_ISA_AVX512)
     store(to, static_cast<long long>(_mm_cvtsi128_si64(_mm512_maskz_cvtepi64_epi8(0xff, (__m512i)whole))));
+#elif defined(ANYDML_ISA_AVX2)
+    // The lower halves of all, in order, packed to what has room for them.
+    const __m256 mixed = _mm256_shuffle_ps((__m256)whole.low, (__m256)whole.high, _MM_SHUFFLE(2, 0, 2, 0));
+    const __m256i integers = _mm256_permute4x64_epi64(_mm256_castps_si256(mixed), _MM_SHUFFLE(3, 1, 2, 0));
+    const __m128i shorts =
+        _mm_packs_epi32(_mm256_castsi256_si128(integers), _mm256_extracti128_si256(integers, 1));
+    const __m128i bytes = std::is_signed_v<T> ? _mm_packs_epi16(shorts, shorts) : _mm_packus_epi16(shorts, shorts);
+    store(to, static_cast<long long>(_mm_cvtsi128_si64(bytes)));
 #else
-    const auto bytes = (Vector<uint8_t, 64>)whole;
-    store_vector(to, __builtin_shufflevector(bytes, bytes, 0, 8, 16, 24, 32, 40, 48, 56));
+    double numbers[kEight];
+    store_eight(numbers, whole);
+    for (int64_t i = 0; i < kEight; ++i) {
+      store(to + i, static_cast<T>(load<uint64_t>(reinterpret_cast<const std::byte*>(numbers + i))));
+    }
 #endif
   }
 #else
