@@ -164,6 +164,8 @@ def pool_strips(
     begin_a, begin_b = of_a * STRIDES[A] - STARTS[A], of_b * STRIDES[B] - STARTS[B]
     at = batch * x_steps[0] + channel * x_steps[1] + begin * x_steps[2 + ALONG]
     at = x + (at + begin_a * x_steps[2 + A] + begin_b * x_steps[2 + B])
+    # Of the type of offsets, in which steps do not wrap.
+    none = tl.zeros([1, 1], INDEX)
     # With several outputs the last ones may lie beyond the last place.
     HAS_ALL: tl.constexpr = IS_INSIDE and OUTPUTS == 1
     best = ()
@@ -175,10 +177,12 @@ def pool_strips(
             line = tl.full([ROWS, COLUMNS], NONE if KIND == "MAXIMUM" else 0, WIDE)
             for a in tl.static_range(TAPS_A):
                 is_tap = is_there & _is_within(begin_a + a * DILATIONS[A], x_sizes[A], IS_INSIDE)
-                row = at + (t * DILATIONS[ALONG] * x_steps[2 + ALONG] + a * DILATIONS[A] * x_steps[2 + A])
+                row = (
+                    at + (none + t * DILATIONS[ALONG]) * x_steps[2 + ALONG] + (none + a * DILATIONS[A]) * x_steps[2 + A]
+                )
                 for b in tl.static_range(TAPS_B):
                     inside = is_tap & _is_within(begin_b + b * DILATIONS[B], x_sizes[B], IS_INSIDE)
-                    line = _with_tap(line, row + b * DILATIONS[B] * x_steps[2 + B], inside, NONE, KIND, P)
+                    line = _with_tap(line, row + (none + b * DILATIONS[B]) * x_steps[2 + B], inside, NONE, KIND, P)
             more = ()
             for v in tl.static_range(OUTPUTS):
                 if (t >= v * STRIDES[ALONG]) & (t < v * STRIDES[ALONG] + TAPS[ALONG]):
@@ -192,10 +196,12 @@ def pool_strips(
             is_there = mask & _is_within(begin + t * DILATIONS[ALONG], x_sizes[ALONG], IS_INSIDE)
             for a in range(TAPS[A]):
                 is_tap = is_there & _is_within(begin_a + a * DILATIONS[A], x_sizes[A], IS_INSIDE)
-                row = at + (t * DILATIONS[ALONG] * x_steps[2 + ALONG] + a * DILATIONS[A] * x_steps[2 + A])
+                row = (
+                    at + (none + t * DILATIONS[ALONG]) * x_steps[2 + ALONG] + (none + a * DILATIONS[A]) * x_steps[2 + A]
+                )
                 for b in range(TAPS[B]):
                     inside = is_tap & _is_within(begin_b + b * DILATIONS[B], x_sizes[B], IS_INSIDE)
-                    one = _with_tap(one, row + b * DILATIONS[B] * x_steps[2 + B], inside, NONE, KIND, P)
+                    one = _with_tap(one, row + (none + b * DILATIONS[B]) * x_steps[2 + B], inside, NONE, KIND, P)
         best = (one,)
     number_a = _counted(begin_a, x_sizes[A], TAPS[A], ENDS[A], DILATIONS[A], WITH_PADDING)
     number_b = _counted(begin_b, x_sizes[B], TAPS[B], ENDS[B], DILATIONS[B], WITH_PADDING)
@@ -218,7 +224,7 @@ def pool_strips(
             else:
                 result = tl.where(number == 0, float("-inf"), result)
         is_place = mask & (place + v < places)
-        tl.store(target + v * y_steps[2 + ALONG], result.to(y.dtype.element_ty), mask=is_place)
+        tl.store(target + (none + v) * y_steps[2 + ALONG], result.to(y.dtype.element_ty), mask=is_place)
 
 
 @triton.jit
