@@ -140,7 +140,8 @@ class RowTable {
         const auto picked = [&](int half) {
           const __m256i a = _mm256_permutevar8x32_epi32(first, orders[half]);
           const __m256i b = _mm256_permutevar8x32_epi32(second, orders[half]);
-          return (Vector<double>)_mm256_blendv_pd(_mm256_castsi256_pd(a), _mm256_castsi256_pd(b), behind[half]);
+          return (Vector<double>)_mm256_blendv_pd(_mm256_castsi256_pd(a), _mm256_castsi256_pd(b),
+                                                  behind[half]);
         };
         return Eight{picked(0), picked(1)};
       });

@@ -178,7 +178,8 @@ ANYDML_INLINE void narrow_eight(std::byte* to, Eight v) {
     const __m256i integers = _mm256_permute4x64_epi64(_mm256_castps_si256(mixed), _MM_SHUFFLE(3, 1, 2, 0));
     const __m128i shorts =
         _mm_packs_epi32(_mm256_castsi256_si128(integers), _mm256_extracti128_si256(integers, 1));
-    const __m128i bytes = std::is_signed_v<T> ? _mm_packs_epi16(shorts, shorts) : _mm_packus_epi16(shorts, shorts);
+    const __m128i bytes =
+        std::is_signed_v<T> ? _mm_packs_epi16(shorts, shorts) : _mm_packus_epi16(shorts, shorts);
     store(to, static_cast<long long>(_mm_cvtsi128_si64(bytes)));
 #else
     double numbers[kEight];

@@ -26,7 +26,8 @@ struct Chunk {
   uint64_t halves[2];
 };
 
-// 32 bytes, which most move: a vector, as GCC moves a structure of them by halves, and puts it on the stack, too.
+// 32 bytes, which most move: a vector, as GCC moves a structure of them by halves, and puts it on the stack,
+// too.
 #if defined(ANYDML_VECTORS)
 using WideChunk = Vector<uint64_t>;
 #else
@@ -124,7 +125,8 @@ inline void copy_runs_of_vectors(const Runs runs, const std::byte* in, std::byte
   constexpr int64_t kChunk = sizeof(WideChunk);
   const int64_t last = runs.size - kChunk;
   for (int64_t i = 0; i < runs.count; ++i, in += runs.in_step, out += runs.out_step) {
-    for (int64_t k = 0; k < kCount - 1; ++k) store_chunk(out + k * kChunk, load_chunk<WideChunk>(in + k * kChunk));
+    for (int64_t k = 0; k < kCount - 1; ++k)
+      store_chunk(out + k * kChunk, load_chunk<WideChunk>(in + k * kChunk));
     store_chunk(out + last, load_chunk<WideChunk>(in + last));
   }
 }
