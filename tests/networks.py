@@ -302,7 +302,7 @@ def mnist(library: Any, image: np.ndarray) -> Any:
 
 
 def squeezenet(library: Any, image: np.ndarray) -> Any:
-    """A picture of {1, 3, 224, 224}: 1,000 classes."""
+    """A picture of {1, 3, N, N}, N a multiple of 16 and mostly 224: 1,000 classes."""
     load = _weights("squeezenet_tensor_data")
 
     def convolution(x: Any, number: int, **options: int) -> Any:
@@ -316,11 +316,11 @@ def squeezenet(library: Any, image: np.ndarray) -> Any:
         if fire in (1, 3):
             x = library.max_pooling(x, 3, 2)
     x = convolution(library.identity(x), 25)
-    return library.soft_max(library.average_pooling(x, 13))
+    return library.soft_max(library.average_pooling(x, image.shape[2] // 16 - 1))
 
 
 def mobilenet(library: Any, image: np.ndarray) -> Any:
-    """MobileNet 2 on a picture of {1, 3, 224, 224}: 1,000 classes."""
+    """MobileNet 2 on a picture of {1, 3, N, N}, N a multiple of 32 and mostly 224: 1,000 classes."""
     load = _weights("mobile_net_data")
 
     def layer(x: Any, prefix: str, number: int, activation: str = RELU, **options: int) -> Any:
@@ -338,7 +338,7 @@ def mobilenet(library: Any, image: np.ndarray) -> Any:
         channels = len(load(f"mobilenetv20_features_{prefix}conv1_weight"))
         y = layer(layer(wide, prefix, 1, stride=stride, pad=1, groups=channels), prefix, 2, "INVALID")
         x = library.add(x, y) if block in (2, 4, 5, 7, 8, 9, 11, 12, 14, 15) else y
-    x = library.average_pooling(layer(x, "", 1), 7)
+    x = library.average_pooling(layer(x, "", 1), image.shape[2] // 32)
     return library.soft_max(library.convolution(x, load("mobilenetv20_output_pred_weight"), None))
 
 

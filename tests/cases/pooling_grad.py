@@ -273,7 +273,7 @@ CASES = [
     _drawn_max("long-rows", (1, 1, 2, 1500), [2, 3], strides=[1, 2]),
     _drawn_max("large", (1, 8, 40, 50), [3, 3], start=[1, 1], end=[1, 1]),
     _drawn_max("tiles", (1, 1, 80, 500), [4, 2], strides=[3, 2]),
-    _drawn_max("large-windows", (1, 2, 40, 50), [19, 30], start=[9, 9], end=[9, 9]),
+    _drawn_max("large-windows", (1, 2, 22, 26), [18, 20], start=[9, 9], end=[9, 9]),
 ]
 
 

@@ -26,25 +26,39 @@ def _normalized(x, centre, factor, bias, HAS_RELU: tl.constexpr):
 
 
 @triton.jit
+def rows_of(program, rows, channels, blocks, ROWS: tl.constexpr):
+    """The rows of a program, which of them are there, their channels, and its number among the programs of these rows;
+    `blocks` programs follow each other along them."""
+    group = program // blocks
+    row = group * ROWS + tl.arange(0, ROWS)[:, None]
+    return row, row < rows, row % channels, program - group * blocks
+
+
+@triton.jit
 def normalize(
-    x, mean, variance, scale, bias, y, inner, channels, blocks,
-    STEPS: tl.constexpr, EPSILON: tl.constexpr, HAS_RELU: tl.constexpr, TILES: tl.constexpr, BLOCK: tl.constexpr,
+    x, mean, variance, scale, bias, y, rows, inner, channels, blocks,
+    STEPS: tl.constexpr, EPSILON: tl.constexpr, HAS_RELU: tl.constexpr, TILES: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """Rows of `inner` elements, each of one channel, in `blocks` of TILES of elements.
+    """Rows of `inner` elements, each of one channel, ROWS of them by TILES of columns for each program, which computes
+    their factors once.
 
     STEPS: of mean, variance, scale and bias from channel to channel.
     """
-    program = tl.program_id(0)
-    row = program // blocks
-    channel = row % channels
-    factor = _factor(tl.load(variance + channel * STEPS[1]), tl.load(scale + channel * STEPS[2]), EPSILON)
-    centre, added = tl.load(mean + channel * STEPS[0]), tl.load(bias + channel * STEPS[3])
-    first = (program - row * blocks) * (TILES * BLOCK)
+    row, is_row, channel, number = rows_of(tl.program_id(0), rows, channels, blocks, ROWS)
+    variance += channel * STEPS[1]
+    scale += channel * STEPS[2]
+    factor = _factor(tl.load(variance, mask=is_row, other=1), tl.load(scale, mask=is_row, other=1), EPSILON)
+    centre = tl.load(mean + channel * STEPS[0], mask=is_row, other=0)
+    added = tl.load(bias + channel * STEPS[3], mask=is_row, other=0)
     begin = row.to(tl.int64) * inner
+    first = number * (TILES * COLUMNS)
     for tile in range(TILES):
-        at = first + tile * BLOCK + tl.arange(0, BLOCK)
-        here = tl.load(x + begin + at, mask=at < inner, other=0)
-        tl.store(y + begin + at, _normalized(here, centre, factor, added, HAS_RELU), mask=at < inner)
+        column = first + tile * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+        mask = is_row & (column < inner)
+        place = begin + column
+        here = tl.load(x + place, mask=mask, other=0)
+        tl.store(y + place, _normalized(here, centre, factor, added, HAS_RELU), mask=mask)
 
 
 @triton.jit

@@ -17,12 +17,8 @@ from ..launch import MOST, Launch, Planned, Tensors, next_power_of_2
 from ..pointwise import plan as pointwise
 from . import kernels
 
-LARGEST, SMALLEST = 2048, 128
-"""Elements of a program."""
-MOST_REACHED = 1.15
-"""How many elements the programs of a row may reach over, by its own."""
 BLOCK, TILE, LARGEST_ROW = 512, 2048, 256
-"""Elements of a tile of one channel, and where channels lie last, and its channels there."""
+"""Elements of a tile of rows, each of one channel, and where channels lie last, and its channels there."""
 TILES, MANY = 16, 1 << 22
 """Tiles of a program, which computes a channel's factor once for them, of a tensor of many elements."""
 
@@ -49,7 +45,7 @@ def plan(
             return pointwise.plan(spec, desc, inputs, outputs, device)
         steps.append(channel // item)
     constants = {"STEPS": tuple(steps), "EPSILON": d.Epsilon, "HAS_RELU": activation is not None}
-    launch = (_by_columns if is_last else _by_rows)(x.sizes, constants)
+    launch = _by_columns(x.sizes, constants) if is_last else by_channel(kernels.normalize, x.sizes, constants)
     if isinstance(launch, Declined):
         return launch
 
@@ -70,15 +66,19 @@ def channels_lie_last(layout: Layout) -> bool:
     return is_packed(sizes, [stride // item for stride in strides])
 
 
-def _by_rows(sizes: Sequence[int], constants: dict[str, Any]) -> Launch | Declined:
-    inner = prod(sizes[2:])
-    block = min(max(next_power_of_2(inner), SMALLEST), BLOCK)
-    tiles = min(-(-inner // block), TILES) if prod(sizes) >= MANY else 1
-    blocks = -(-inner // (block * tiles))
-    programs = prod(sizes[:2]) * blocks
-    if max(programs, inner) >= MOST:
-        return Declined(f"this kernel takes less than {MOST} elements of a channel, and programs")
-    return Launch(kernels.normalize, programs, (inner, sizes[1], blocks), {**constants, "TILES": tiles, "BLOCK": block})
+def by_channel(kernel: Any, sizes: Sequence[int], constants: dict[str, Any]) -> Launch | Declined:
+    """A launch on rows of one channel each, of packed sizes: the kernel takes `rows`, `inner`, `channels` and `blocks`,
+    and TILES, ROWS and COLUMNS after the other constants. Short rows are several of a tile."""
+    rows, inner = prod(sizes[:2]), prod(sizes[2:])
+    columns = min(next_power_of_2(inner), BLOCK)
+    high = min(BLOCK // columns, next_power_of_2(rows))
+    tiles = min(-(-inner // columns), TILES) if prod(sizes) >= MANY else 1
+    blocks = -(-inner // (columns * tiles))
+    programs = -(-rows // high) * blocks
+    if max(programs, inner, rows + high) >= MOST:
+        return Declined(f"this kernel takes less than {MOST} elements of a channel, rows and programs")
+    shape = {"TILES": tiles, "ROWS": high, "COLUMNS": columns}
+    return Launch(kernel, programs, (rows, inner, sizes[1], blocks), {**constants, **shape})
 
 
 def _by_columns(sizes: Sequence[int], constants: dict[str, Any]) -> Launch | Declined:
@@ -92,17 +92,3 @@ def _by_columns(sizes: Sequence[int], constants: dict[str, Any]) -> Launch | Dec
         return Declined(f"this kernel takes less than {MOST} programs")
     shape = {"TILES": tiles, "ROWS": high, "COLUMNS": columns}
     return Launch(kernels.normalize_channels, programs, (rows, channels, blocks), {**constants, **shape})
-
-
-def by_channel(kernel: Any, sizes: Sequence[int], constants: dict[str, Any]) -> Launch | Declined:
-    """A launch on rows of one channel each, of packed sizes, in blocks: the kernel takes `inner`, `channels` and
-    `blocks`, and BLOCK after the other constants."""
-    inner = prod(sizes[2:])
-    block = min(max(next_power_of_2(inner), SMALLEST), LARGEST)
-    while block > SMALLEST and inner % block and -(-inner // block) * block > MOST_REACHED * inner:
-        block //= 2
-    blocks = -(-inner // block)
-    programs = prod(sizes[:2]) * blocks
-    if max(programs, inner) >= MOST:
-        return Declined(f"this kernel takes less than {MOST} elements of a channel, and programs")
-    return Launch(kernel, programs, (inner, sizes[1], blocks), {**constants, "BLOCK": block})
