@@ -45,6 +45,7 @@ FEW = (
     *(".reduction.plan", ".normalization.lines", ".movement.plan", ".movement.placed", ".movement.scattered"),
     *(
         ".pointwise.counted",
+        ".pooling.gradient",
         ".pooling.plan",
         ".quantizing.blocks",
         ".quantizing.plan",

@@ -32,7 +32,7 @@ KERNELS = {
     "QUANTIZED_LINEAR_AVERAGE_POOLING": ".pooling.quantized",
     **dict.fromkeys(("AVERAGE_POOLING", "AVERAGE_POOLING1", "LP_POOLING", "LP_POOLING1"), ".pooling.plan"),
     **dict.fromkeys(("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"), ".pooling.plan"),
-    **dict.fromkeys(("AVERAGE_POOLING_GRAD", "MAX_POOLING_GRAD"), ".pooling.plan"),
+    **dict.fromkeys(("AVERAGE_POOLING_GRAD", "MAX_POOLING_GRAD"), ".pooling.gradient"),
     "ADAM_OPTIMIZER": ".pointwise.plan",
     "DYNAMIC_QUANTIZE_LINEAR": ".quantizing.plan",
     **dict.fromkeys(("QUANTIZE", "DEQUANTIZE"), ".quantizing.blocks"),

@@ -1,0 +1,179 @@
+"""Gradients of pooling on a GPU, of any type and layout: those of maxima after these, whole planes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import torch
+
+from ....core.strided_layout import Layout
+from ....operators.schema import OperatorDesc, OperatorSpec
+from ....operators.window_math import Window, pooling_windows, windows_over
+from ...base import Declined
+from ...torch.tensors import TYPES
+from ..division import divisors
+from ..launch import WIDE, Launch, Planned, Tensors, between_elements, next_power_of_2, too_many
+from ..tiles import folded_loops, index_type, inner_first, steps_of, tiles_of
+from . import gradient_kernels as kernels
+from .plan import (
+    MOST_SHARES,
+    UNROLLED,
+    constants_of,
+    far_padding,
+    five,
+    is_whole,
+    maxima,
+    numbered_of,
+    shares_of,
+    taps_of,
+)
+
+TILE, STRIDES_TILE = 512, 512
+"""Elements of a program; and strides of one that has averages' gradients by these."""
+MOST_STRIDE, MOST_COVERS = 4, 9
+"""Of averages whose gradients are computed by strides, the elements of one, and windows over an element."""
+PLANES = 2048
+"""Elements of a program where planes have one window each, and of the largest of these."""
+
+
+def plan(
+    spec: OperatorSpec, desc: OperatorDesc, inputs: Sequence[Layout | None], outputs: Sequence[Layout], device: str
+) -> Planned | Declined:
+    layouts = [layout for layout in (*inputs, *outputs) if layout is not None]
+    if spec.name == "AVERAGE_POOLING_GRAD":
+        windows = windows_over(desc, "OutputGradientTensor", "WindowSize")
+    else:
+        windows = pooling_windows(desc)
+    declined = between_elements(layouts) or far_padding(windows)
+    if declined is not None:
+        return declined
+    gradient, y = layouts[-2:]
+    if is_whole(windows, [gradient]) and prod(y.sizes[2:]) <= PLANES:
+        return _plane_gradients(layouts)
+    return _gradients(spec, desc, layouts, windows, torch.device(device))
+
+
+def _plane_gradients(layouts: Sequence[Layout]) -> Planned | Declined:
+    """Of planes that have one window each: in one pass, as a plane is in one program."""
+    *before, gradient, y = layouts
+    x = before[0] if before else y
+    planes, n = prod(y.sizes[:2]), prod(y.sizes[2:])
+    of_x, of_gradient, of_y = map(steps_of, (x, gradient, y))
+    rows, _ = folded_loops(y.sizes[:2], [each[:2] for each in (of_x, of_gradient, of_y)])
+    columns, _ = folded_loops(y.sizes[2:], [each[2:] for each in (of_x, of_y)])
+    wide = next_power_of_2(n)
+    high = max(1, PLANES // wide)
+    programs = -(-planes // high)
+    declined = too_many(programs)
+    if declined is not None:
+        return declined
+    launch = Launch(
+        kernels.plane_gradients,
+        programs,
+        (planes, n, *inner_first(rows, 3), *inner_first(columns, 2)),
+        {
+            "KIND": "MAXIMUM" if before else "AVERAGE",
+            **{"LOOPS": max(len(rows), 1), "PLANE_LOOPS": max(len(columns), 1)},
+            **{"ROWS": high, "COLUMNS": wide},
+            "INDEX": index_type(layouts, programs * high),
+        },
+    )
+
+    def run(inputs: Tensors, outputs: Tensors) -> None:
+        launch(inputs[0], inputs[-1], outputs[0])
+
+    words = f"gradients of {planes} whole planes of {n} elements"
+    return Planned(words, run, ((launch, [TYPES[y.type]] * 3),))
+
+
+def _by_strides(
+    desc: Any, gradient: Layout, y: Layout, windows: Sequence[Window], covers: tuple[int, ...]
+) -> Launch | None:
+    """Of averages in planes of which rows lie innermost; None of others."""
+    of_y = steps_of(y)
+    _, taps, strides, starts, ends, dilations = zip(*windows, strict=True)
+    is_fit = max(strides) <= MOST_STRIDE and prod(covers) <= MOST_COVERS and max(dilations) == 1
+    if not is_fit or of_y[3] != 1 or min(step for size, step in zip(y.sizes, of_y, strict=True) if size > 1) < 1:
+        return None
+    # From the stride that has the first element to the one that has the last.
+    numbers = [(each.size - 1 + each.start) // each.stride - each.start // each.stride + 1 for each in windows]
+    rows = prod(y.sizes[:2]) * numbers[0]
+    tiles = tiles_of(rows, numbers[1], STRIDES_TILE)
+    if isinstance(tiles, Declined):
+        return None
+    sizes = numbers[0], y.sizes[1]
+    constants = {
+        "WITH_PADDING": bool(getattr(desc, "IncludePadding", False)),
+        **{"COVERS": covers, "TAPS": taps, "STRIDES": strides, "STARTS": starts, "ENDS": ends},
+        **tiles.shape,
+        "INDEX": index_type((gradient, y), rows * numbers[1]),
+    }
+    loops = (sizes, *divisors(sizes), steps_of(gradient), of_y)
+    arguments = (rows, numbers[1], tiles.blocks, *y.sizes[2:], *gradient.sizes[2:], *map(tuple, loops))
+    return Launch(kernels.average_gradients, tiles.programs, arguments, constants)
+
+
+def _gradients(
+    spec: OperatorSpec, desc: Any, layouts: Sequence[Layout], windows: Sequence[Window], device: torch.device
+) -> Planned | Declined:
+    *before, gradient, y = layouts
+    windows_in_all = prod(gradient.sizes)
+    numbered, of_windows = numbered_of(y), numbered_of(gradient)
+    columns = numbered.loops[0][0]
+    rows = prod(y.sizes) // columns
+    tiles = tiles_of(rows, columns, TILE)
+    if isinstance(tiles, Declined):
+        return tiles
+    if prod(y.sizes[2:]) >= WIDE:
+        return Declined("this kernel counts a plane's elements in 32 bits")
+    is_maximum = spec.name == "MAX_POOLING_GRAD"
+    constants = constants_of(windows)
+    taps_in_all = prod(window.taps for window in windows)
+    has_shares = not is_maximum and taps_in_all <= MOST_SHARES
+    covers = tuple([-(-window.extent // window.stride) for window in windows])
+    covers = (1,) * (3 - len(covers)) + covers
+    steps = five(steps_of(gradient), 0), of_windows.steps, five(steps_of(y), 0)
+    spread = Launch(
+        kernels.pool_gradients,
+        tiles.programs,
+        (rows, columns, tiles.blocks, *five(y.sizes, 1)[2:], *five(gradient.sizes, 1)[2:], *numbered.loops, *steps),
+        {
+            "KIND": "MAXIMUM" if is_maximum else "AVERAGE",
+            "HAS_SHARES": has_shares,
+            "WITH_PADDING": bool(getattr(desc, "IncludePadding", False)),
+            "UNROLLED": prod(covers) <= UNROLLED,
+            "ORDER": numbered.order,
+            "COVERS": covers,
+            **constants,
+            **tiles.shape,
+            "INDEX": index_type(layouts, max(prod(y.sizes), windows_in_all)),
+        },
+    )
+    kind = TYPES[y.type]
+    words = f"gradients of windows of {taps_of(windows)}, a thread for each element"
+    if has_shares and len(windows) == 2:
+        by_strides = _by_strides(desc, gradient, y, windows, covers[1:])
+        if by_strides is not None:
+            spread, words = by_strides, f"gradients of windows of {taps_of(windows)}, a thread for each stride"
+    if not is_maximum:
+        shares = shares_of(taps_in_all if has_shares else 0, device)
+
+        def run(inputs: Tensors, outputs: Tensors) -> None:
+            spread(inputs[0], shares, outputs[0])
+
+        return Planned(words, run, ((spread, [kind, torch.float64, kind]),))
+
+    find = maxima(before[0], [gradient], windows, of_planes=True)
+    if isinstance(find, Declined):
+        return find
+
+    def run_maxima(inputs: Tensors, outputs: Tensors) -> None:
+        x, gradient = inputs
+        places = torch.empty(windows_in_all, dtype=torch.int32, device=device)
+        find(x, x, places)
+        spread(gradient, places, outputs[0])
+
+    launches = (find, [kind, kind, torch.int32]), (spread, [kind, torch.int32, kind])
+    return Planned(f"{words}, after their maxima", run_maxima, launches)
