@@ -21,6 +21,7 @@ from anydml.backends.triton.engine import KERNELS
 from anydml.backends.triton.launch import Launch
 from anydml.backends.triton.movement import plan as movement
 from anydml.backends.triton.normalization import lines
+from anydml.backends.triton.pooling import gradient
 from anydml.backends.triton.reduction import plan as reduction
 from anydml.backends.triton.scan import plan as scan
 from anydml.draw import EXAMPLES
@@ -146,6 +147,9 @@ def main() -> None:
         read = {"InputTensor": plane, "Dilations": (1, 1)} if name.startswith("MAX") else {"IncludePadding": False}
         desc = anydml.spec(name).desc(InputGradientTensor=one, OutputGradientTensor=plane, **read, **ends)
         device.compile_operator(device.create_operator(desc))
+    # As if windows over an element were too many to list.
+    gradient.UNROLLED = 0
+    device.compile_operator(device.create_operator(EXAMPLES["MAX_POOLING_GRAD"][0]))
     # Lines from which some are selected, by a tree of blocks.
     for dtype in (torch.float32, torch.int64):
         anydml.top_k(torch.ones((2, 9000), dtype=dtype), 4, device="cuda")

@@ -113,6 +113,7 @@ def test_all_kernels_compile() -> None:
         "finish_lines",
         "fold",
         "gather_gradients",
+        "gradient_strips",
         "join_columns",
         "join_elements",
         "join_packed_rows",

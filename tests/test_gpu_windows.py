@@ -44,6 +44,7 @@ SMALL = {
     "pointwise.counted.TILE": 16,
     "pooling.gradient.PLANES": 16,
     "pooling.gradient.STRIDES_TILE": 8,
+    "pooling.gradient.STRIPS_TILE": 8,
     "pooling.gradient.TILE": 16,
     "pooling.gradient.UNROLLED": 3,
     "pooling.plan.TILE": 16,

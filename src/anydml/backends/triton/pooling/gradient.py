@@ -21,8 +21,10 @@ from .plan import (
     MOST_SHARES,
     UNROLLED,
     constants_of,
+    every_window,
     far_padding,
     five,
+    inner_first_of,
     is_whole,
     maxima,
     numbered_of,
@@ -30,8 +32,10 @@ from .plan import (
     taps_of,
 )
 
-TILE, STRIDES_TILE = 512, 512
-"""Elements of a program; and strides of one that has averages' gradients by these."""
+TILE, STRIPS_TILE, STRIDES_TILE = 512, 256, 512
+"""Elements of a program, or strips of them; and strides of one that has averages' gradients by these."""
+ELEMENTS = 4
+"""Of a strip."""
 MOST_STRIDE, MOST_COVERS = 4, 9
 """Of averages whose gradients are computed by strides, the elements of one, and windows over an element."""
 PLANES = 2048
@@ -88,12 +92,11 @@ def _plane_gradients(layouts: Sequence[Layout]) -> Planned | Declined:
     return Planned(words, run, ((launch, [TYPES[y.type]] * 3),))
 
 
-def _by_strides(
-    desc: Any, gradient: Layout, y: Layout, windows: Sequence[Window], covers: tuple[int, ...]
-) -> Launch | None:
+def _by_strides(desc: Any, gradient: Layout, y: Layout, windows: Sequence[Window]) -> Launch | None:
     """Of averages in planes of which rows lie innermost; None of others."""
     of_y = steps_of(y)
     _, taps, strides, starts, ends, dilations = zip(*windows, strict=True)
+    covers = tuple([-(-each.extent // each.stride) for each in windows])
     is_fit = max(strides) <= MOST_STRIDE and prod(covers) <= MOST_COVERS and max(dilations) == 1
     if not is_fit or of_y[3] != 1 or min(step for size, step in zip(y.sizes, of_y, strict=True) if size > 1) < 1:
         return None
@@ -115,49 +118,77 @@ def _by_strides(
     return Launch(kernels.average_gradients, tiles.programs, arguments, constants)
 
 
+def _strip_of(y: Layout, windows: Sequence[Window], covers: Sequence[int]) -> tuple[int, int] | None:
+    """The spatial dimension of strips, of three, and the elements of one: whole strides, without dilation, but not
+    along what lies innermost, which threads have side by side. None where windows over an element are too many."""
+    innermost = inner_first_of(y)[0] - 2
+    every = every_window(windows)
+    fit = [i for i in range(3) if i != innermost and every[i].stride <= ELEMENTS and every[i].dilation == 1]
+    if not fit or prod(covers) > UNROLLED:
+        return None
+    along = max(fit, key=lambda i: (covers[i], i == 1))
+    return along, every[along].stride * (ELEMENTS // every[along].stride)
+
+
+def _each_or_strips(
+    spec: OperatorSpec, desc: Any, layouts: Sequence[Layout], windows: Sequence[Window]
+) -> tuple[Launch, str] | Declined:
+    """Of any layout, and what a thread has."""
+    gradient, y = layouts[-2:]
+    covers = [-(-each.extent // each.stride) for each in every_window(windows)]
+    strip = _strip_of(y, windows, covers) if prod(each.taps for each in windows) <= MOST_SHARES else None
+    numbered = numbered_of(y, [strip[1] if strip and i == strip[0] + 2 else 1 for i in range(5)])
+    columns = numbered.loops[0][0]
+    rows = prod(numbered.loops[0]) // columns
+    tiles = tiles_of(rows, columns, TILE if strip is None else STRIPS_TILE)
+    if isinstance(tiles, Declined):
+        return tiles
+    is_maximum = spec.name == "MAX_POOLING_GRAD"
+    constants: dict[str, Any] = {
+        "KIND": "MAXIMUM" if is_maximum else "AVERAGE",
+        "WITH_PADDING": bool(getattr(desc, "IncludePadding", False)),
+        "ORDER": numbered.order,
+        **constants_of(windows),
+        **tiles.shape,
+        "INDEX": index_type(layouts, max(prod(y.sizes), prod(gradient.sizes), 2 * rows * columns)),
+    }
+    steps = five(steps_of(gradient), 0), numbered_of(gradient).steps, five(steps_of(y), 0)
+    sizes = five(y.sizes, 1)[2:], five(gradient.sizes, 1)[2:]
+    if strip is None:
+        has_shares = not is_maximum and prod(window.taps for window in windows) <= MOST_SHARES
+        constants |= {"HAS_SHARES": has_shares, "COVERS": tuple(covers)}
+        arguments: tuple[Any, ...] = (rows, columns, tiles.blocks, *sizes[0], *sizes[1], *numbered.loops, *steps)
+        return Launch(kernels.pool_gradients, tiles.programs, arguments, constants), "each element"
+    along, elements = strip
+    each = every_window(windows)[along]
+    # Windows over a strip, whose first element lies `behind` in its window.
+    behind = each.start % each.stride
+    covers[along] = (elements - 1 + behind) // each.stride + (each.taps - 1 - behind) // each.stride + 1
+    constants |= {"ALONG": along, "ELEMENTS": elements, "COVERS": tuple(covers)}
+    arguments = (rows, columns, tiles.blocks, *sizes, *numbered.loops, *steps)
+    return Launch(kernels.gradient_strips, tiles.programs, arguments, constants), f"{elements} elements"
+
+
 def _gradients(
     spec: OperatorSpec, desc: Any, layouts: Sequence[Layout], windows: Sequence[Window], device: torch.device
 ) -> Planned | Declined:
     *before, gradient, y = layouts
     windows_in_all = prod(gradient.sizes)
-    numbered, of_windows = numbered_of(y), numbered_of(gradient)
-    columns = numbered.loops[0][0]
-    rows = prod(y.sizes) // columns
-    tiles = tiles_of(rows, columns, TILE)
-    if isinstance(tiles, Declined):
-        return tiles
     if prod(y.sizes[2:]) >= WIDE:
         return Declined("this kernel counts a plane's elements in 32 bits")
-    is_maximum = spec.name == "MAX_POOLING_GRAD"
-    constants = constants_of(windows)
-    taps_in_all = prod(window.taps for window in windows)
-    has_shares = not is_maximum and taps_in_all <= MOST_SHARES
-    covers = tuple([-(-window.extent // window.stride) for window in windows])
-    covers = (1,) * (3 - len(covers)) + covers
-    steps = five(steps_of(gradient), 0), of_windows.steps, five(steps_of(y), 0)
-    spread = Launch(
-        kernels.pool_gradients,
-        tiles.programs,
-        (rows, columns, tiles.blocks, *five(y.sizes, 1)[2:], *five(gradient.sizes, 1)[2:], *numbered.loops, *steps),
-        {
-            "KIND": "MAXIMUM" if is_maximum else "AVERAGE",
-            "HAS_SHARES": has_shares,
-            "WITH_PADDING": bool(getattr(desc, "IncludePadding", False)),
-            "UNROLLED": prod(covers) <= UNROLLED,
-            "ORDER": numbered.order,
-            "COVERS": covers,
-            **constants,
-            **tiles.shape,
-            "INDEX": index_type(layouts, max(prod(y.sizes), windows_in_all)),
-        },
-    )
     kind = TYPES[y.type]
-    words = f"gradients of windows of {taps_of(windows)}, a thread for each element"
+    taps_in_all = prod(window.taps for window in windows)
+    has_shares = not before and taps_in_all <= MOST_SHARES
+    spread = None
     if has_shares and len(windows) == 2:
-        by_strides = _by_strides(desc, gradient, y, windows, covers[1:])
-        if by_strides is not None:
-            spread, words = by_strides, f"gradients of windows of {taps_of(windows)}, a thread for each stride"
-    if not is_maximum:
+        spread, of_thread = _by_strides(desc, gradient, y, windows), "each stride"
+    if spread is None:
+        found = _each_or_strips(spec, desc, layouts, windows)
+        if isinstance(found, Declined):
+            return found
+        spread, of_thread = found
+    words = f"gradients of windows of {taps_of(windows)}, a thread for {of_thread}"
+    if not before:
         shares = shares_of(taps_in_all if has_shares else 0, device)
 
         def run(inputs: Tensors, outputs: Tensors) -> None:

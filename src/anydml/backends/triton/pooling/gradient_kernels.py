@@ -51,7 +51,7 @@ def _given_back(
 def pool_gradients(
     gradient, indices, y, rows, columns, blocks, d, h, w, out_d, out_h, out_w, sizes, multipliers, shifts,
     gradient_steps, index_steps, y_steps,
-    KIND: tl.constexpr, HAS_SHARES: tl.constexpr, WITH_PADDING: tl.constexpr, UNROLLED: tl.constexpr,
+    KIND: tl.constexpr, HAS_SHARES: tl.constexpr, WITH_PADDING: tl.constexpr,
     ORDER: tl.constexpr, COVERS: tl.constexpr, TAPS: tl.constexpr, STRIDES: tl.constexpr, STARTS: tl.constexpr,
     ENDS: tl.constexpr, DILATIONS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
@@ -68,24 +68,90 @@ def pool_gradients(
     first_j, last_j = _windows_over(j, out_h, TAPS[1], STRIDES[1], STARTS[1], DILATIONS[1])
     first_k, last_k = _windows_over(k, out_w, TAPS[2], STRIDES[2], STARTS[2], DILATIONS[2])
     total = tl.zeros([ROWS, COLUMNS], tl.float64)
-    if UNROLLED:
-        for n in tl.static_range(COVERS[0] * COVERS[1] * COVERS[2]):
-            total = _given_back(
-                gradient, indices, from_gradient, from_index, mask, own, first_i + n // (COVERS[1] * COVERS[2]),
-                first_j + n // COVERS[2] % COVERS[1], first_k + n % COVERS[2], last_i, last_j, last_k, d, h, w, total,
-                gradient_steps, index_steps, KIND, HAS_SHARES, WITH_PADDING, TAPS, STRIDES, STARTS, ENDS,
-            )  # fmt: skip
-    else:
-        for a in range(COVERS[0]):
-            for b in range(COVERS[1]):
-                for c in range(COVERS[2]):
-                    total = _given_back(
-                        gradient, indices, from_gradient, from_index, mask, own, first_i + a, first_j + b, first_k + c,
-                        last_i, last_j, last_k, d, h, w, total,
-                        gradient_steps, index_steps, KIND, HAS_SHARES, WITH_PADDING, TAPS, STRIDES, STARTS, ENDS,
-                    )  # fmt: skip
+    for a in range(COVERS[0]):
+        for b in range(COVERS[1]):
+            for c in range(COVERS[2]):
+                total = _given_back(
+                    gradient, indices, from_gradient, from_index, mask, own, first_i + a, first_j + b, first_k + c,
+                    last_i, last_j, last_k, d, h, w, total,
+                    gradient_steps, index_steps, KIND, HAS_SHARES, WITH_PADDING, TAPS, STRIDES, STARTS, ENDS,
+                )  # fmt: skip
     target = batch * y_steps[0] + channel * y_steps[1] + i * y_steps[2] + j * y_steps[3] + k * y_steps[4]
     tl.store(y + target, total.to(y.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def gradient_strips(
+    gradient, indices, y, rows, columns, blocks, x_sizes, out_sizes, sizes, multipliers, shifts,
+    gradient_steps, index_steps, y_steps,
+    KIND: tl.constexpr, WITH_PADDING: tl.constexpr, ALONG: tl.constexpr, ELEMENTS: tl.constexpr,
+    ORDER: tl.constexpr, COVERS: tl.constexpr, TAPS: tl.constexpr, STRIDES: tl.constexpr, STARTS: tl.constexpr,
+    ENDS: tl.constexpr, DILATIONS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+):  # fmt: skip
+    """What `pool_gradients` sums, with a table of shares, of strips of ELEMENTS, one behind the other in dimension
+    ALONG, which has no dilation and of whose stride ELEMENTS are a multiple: so it is known which elements a window
+    reaches over, and what it has for them is loaded once. COVERS: there of strips."""
+    A: tl.constexpr = 1 if ALONG == 0 else 0
+    B: tl.constexpr = 1 if ALONG == 2 else 2
+    STRIDE: tl.constexpr = STRIDES[ALONG]
+    BEHIND: tl.constexpr = STARTS[ALONG] % STRIDE
+    # The first window over a strip, beside that at its first element.
+    FIRST: tl.constexpr = -((TAPS[ALONG] - 1 - BEHIND) // STRIDE)
+    _, _, mask, parts = tile_of(rows, columns, blocks, sizes, multipliers, shifts, ROWS, COLUMNS, INDEX)
+    batch, channel = parts[ORDER[0]], parts[ORDER[1]]
+    strip, of_a, of_b = parts[ORDER[2 + ALONG]], parts[ORDER[2 + A]], parts[ORDER[2 + B]]
+    place = strip * ELEMENTS
+    window = strip * (ELEMENTS // STRIDE) + (STARTS[ALONG] // STRIDE + FIRST)
+    first_a, last_a = _windows_over(of_a, out_sizes[A], TAPS[A], STRIDES[A], STARTS[A], DILATIONS[A])
+    first_b, last_b = _windows_over(of_b, out_sizes[B], TAPS[B], STRIDES[B], STARTS[B], DILATIONS[B])
+    from_gradient = gradient + (batch * gradient_steps[0] + channel * gradient_steps[1])
+    from_index = batch * index_steps[0] + channel * index_steps[1]
+    _, h, w = x_sizes
+    own_steps = (h * w, w, 1)
+    own = place * own_steps[ALONG] + of_a * own_steps[A] + of_b * own_steps[B]
+    totals = ()
+    for _ in tl.static_range(ELEMENTS):
+        totals += (tl.zeros([ROWS, COLUMNS], tl.float64),)
+    DEPTH: tl.constexpr = COVERS[0]
+    HEIGHT: tl.constexpr = COVERS[1]
+    WIDTH: tl.constexpr = COVERS[2]
+    # In row-major order.
+    for p in tl.static_range(DEPTH):
+        for q in tl.static_range(HEIGHT):
+            for r in tl.static_range(WIDTH):
+                i, a, b = window + (p, q, r)[ALONG], first_a + (p, q, r)[A], first_b + (p, q, r)[B]
+                is_there = mask & (i >= 0) & (i < out_sizes[ALONG]) & (a <= last_a) & (b <= last_b)
+                at = i * gradient_steps[2 + ALONG] + a * gradient_steps[2 + A] + b * gradient_steps[2 + B]
+                value = tl.load(from_gradient + at, mask=is_there, other=0).to(tl.float64)
+                if KIND == "MAXIMUM":
+                    at = i * index_steps[2 + ALONG] + a * index_steps[2 + A] + b * index_steps[2 + B]
+                    number = tl.load(indices + (from_index + at), mask=is_there, other=-1)
+                else:
+                    begin, begin_a, begin_b = i * STRIDE - STARTS[ALONG], a * STRIDES[A], b * STRIDES[B]
+                    taps = counted(begin, x_sizes[ALONG], TAPS[ALONG], ENDS[ALONG], 1, WITH_PADDING)
+                    taps *= counted(begin_a - STARTS[A], x_sizes[A], TAPS[A], ENDS[A], 1, WITH_PADDING)
+                    taps *= counted(begin_b - STARTS[B], x_sizes[B], TAPS[B], ENDS[B], 1, WITH_PADDING)
+                    value = value * tl.load(indices + taps)
+                more = ()
+                for e in tl.static_range(ELEMENTS):
+                    # Where the window begins before the element, and ends behind it.
+                    if (((p, q, r)[ALONG] + FIRST) * STRIDE <= e + BEHIND) & (
+                        ((p, q, r)[ALONG] + FIRST) * STRIDE + TAPS[ALONG] > e + BEHIND
+                    ):
+                        if KIND == "MAXIMUM":
+                            more += (tl.where(number == own + e * own_steps[ALONG], totals[e] + value, totals[e]),)
+                        else:
+                            more += (totals[e] + value,)
+                    else:
+                        more += (totals[e],)
+                totals = more
+    target = y + (batch * y_steps[0] + channel * y_steps[1] + of_a * y_steps[2 + A] + of_b * y_steps[2 + B])
+    # Of the type of offsets, in which steps do not wrap.
+    none = tl.zeros([1, 1], INDEX)
+    for e in tl.static_range(ELEMENTS):
+        is_there = mask & (place + e < x_sizes[ALONG])
+        at = (none + place + e) * y_steps[2 + ALONG]
+        tl.store(target + at, totals[e].to(y.dtype.element_ty), mask=is_there)
 
 
 @triton.jit

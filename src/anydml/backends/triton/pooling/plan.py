@@ -103,7 +103,7 @@ class _Numbered(NamedTuple):
     """Of each dimension, from a number to the next element's."""
 
 
-def _inner_first(layout: Layout) -> list[int]:
+def inner_first_of(layout: Layout) -> list[int]:
     """The five dimensions. What has one element lies outermost: it is divided by nothing."""
     sizes, steps = five(layout.sizes, 1), five(steps_of(layout), 0)
     return sorted(range(5), key=lambda i: (sizes[i] == 1, abs(steps[i]), -i))
@@ -112,7 +112,7 @@ def _inner_first(layout: Layout) -> list[int]:
 def numbered_of(layout: Layout, at_once: Sequence[int] = (1,) * 5) -> _Numbered:
     """By runs of as many elements of each dimension."""
     sizes = [-(-size // count) for size, count in zip(five(layout.sizes, 1), at_once, strict=True)]
-    inner_first = _inner_first(layout)
+    inner_first = inner_first_of(layout)
     within = [sizes[i] for i in inner_first]
     order = tuple([inner_first.index(i) for i in range(5)])
     return _Numbered((tuple(within), *divisors(within)), order, tuple([prod(within[:place]) for place in order]))
@@ -123,9 +123,13 @@ def five(numbers: Sequence[int], none: int) -> tuple[int, ...]:
     return (*numbers[:2], *[none] * (5 - len(numbers)), *numbers[2:])
 
 
+def every_window(windows: Sequence[Window]) -> tuple[Window, ...]:
+    """Of three dimensions."""
+    return (*[_NO_WINDOW] * (3 - len(windows)), *windows)
+
+
 def constants_of(windows: Sequence[Window]) -> dict[str, Any]:
-    every = (*[_NO_WINDOW] * (3 - len(windows)), *windows)
-    _, taps, strides, starts, ends, dilations = zip(*every, strict=True)
+    _, taps, strides, starts, ends, dilations = zip(*every_window(windows), strict=True)
     return {"TAPS": taps, "STRIDES": strides, "STARTS": starts, "ENDS": ends, "DILATIONS": dilations}
 
 
@@ -170,8 +174,8 @@ def _lowest(x: Layout) -> float | int:
 def _strip_of(y: Layout, windows: Sequence[Window]) -> tuple[int, int]:
     """The spatial dimension of strips, of three, and the outputs of one: where windows overlap, without dilation, but
     not along what lies innermost, which threads have side by side."""
-    innermost = _inner_first(y)[0] - 2
-    sizes, every = five(y.sizes, 1)[2:], (*[_NO_WINDOW] * (3 - len(windows)), *windows)
+    innermost = inner_first_of(y)[0] - 2
+    sizes, every = five(y.sizes, 1)[2:], every_window(windows)
     fit = [i for i in range(3) if i != innermost and every[i].taps > every[i].stride and every[i].dilation == 1]
     if not fit or prod(window.taps for window in windows) > UNROLLED:
         return 1, 1
