@@ -57,49 +57,98 @@ def _better(best, place, here, number, inside, IS_FLOAT: tl.constexpr):
 
 
 @triton.jit
+def _tap_of(x, at, number, best, place, inside, WIDE: tl.constexpr, IS_FLOAT: tl.constexpr):
+    """`_better` of the element at a tap."""
+    here = tl.load(x + at, mask=inside, other=0).to(WIDE)
+    return _better(best, place, here, number, inside, IS_FLOAT)
+
+
+@triton.jit
 def find_maxima(
-    x, y, indices, rows, columns, blocks, channels, x_sizes, sizes, multipliers, shifts, x_steps, y_steps, index_steps,
+    x, y, indices, rows, columns, blocks, channels, x_sizes, places, sizes, multipliers, shifts,
+    x_steps, y_steps, index_steps,
     LOWEST: tl.constexpr, OF_PLANES: tl.constexpr, IS_FLOAT: tl.constexpr, WIDE: tl.constexpr, UNROLLED: tl.constexpr,
-    ORDER: tl.constexpr, TAPS: tl.constexpr, STRIDES: tl.constexpr, STARTS: tl.constexpr, ENDS: tl.constexpr,
-    DILATIONS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+    ALONG: tl.constexpr, OUTPUTS: tl.constexpr, ORDER: tl.constexpr, TAPS: tl.constexpr, STRIDES: tl.constexpr,
+    STARTS: tl.constexpr, DILATIONS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
     """Maxima of windows, and where they lie in the whole tensor, 0 of no element. OF_PLANES: instead, where they lie in
-    their planes alone, -1 of no element, in the order of the numbers of windows."""
+    their planes alone, -1 of no element. Strips are those of `pool_strips`; before ALONG windows have one tap each, so
+    that taps are met in row-major order."""
+    A: tl.constexpr = 1 if ALONG == 0 else 0
+    B: tl.constexpr = 1 if ALONG == 2 else 2
+    TAPS_A: tl.constexpr = TAPS[A]
+    TAPS_B: tl.constexpr = TAPS[B]
     number, column, mask, parts = tile_of(rows, columns, blocks, sizes, multipliers, shifts, ROWS, COLUMNS, INDEX)
     batch, channel = parts[ORDER[0]], parts[ORDER[1]]
-    i, j, k = parts[ORDER[2]], parts[ORDER[3]], parts[ORDER[4]]
-    d, h, w = x_sizes
-    first = x + (batch * x_steps[0] + channel * x_steps[1])
-    top, row, left = i * STRIDES[0] - STARTS[0], j * STRIDES[1] - STARTS[1], k * STRIDES[2] - STARTS[2]
-    best = tl.zeros([ROWS, COLUMNS], WIDE)
-    place = tl.full([ROWS, COLUMNS], -1, INDEX)
+    first, of_a, of_b = parts[ORDER[2 + ALONG]] * OUTPUTS, parts[ORDER[2 + A]], parts[ORDER[2 + B]]
+    _, h, w = x_sizes
+    own_steps = (h * w, w, 1)
+    begin = first * STRIDES[ALONG] - STARTS[ALONG]
+    begin_a, begin_b = of_a * STRIDES[A] - STARTS[A], of_b * STRIDES[B] - STARTS[B]
+    plane = batch * x_steps[0] + channel * x_steps[1]
+    best = ()
+    place = ()
+    for _ in tl.static_range(OUTPUTS):
+        best += (tl.zeros([ROWS, COLUMNS], WIDE),)
+        place += (tl.full([ROWS, COLUMNS], -1, INDEX),)
     if UNROLLED:
-        for tap in tl.static_range(TAPS[0] * TAPS[1] * TAPS[2]):
-            depth, down = top + tap // (TAPS[1] * TAPS[2]) * DILATIONS[0], row + tap // TAPS[2] % TAPS[1] * DILATIONS[1]
-            across = left + tap % TAPS[2] * DILATIONS[2]
-            inside = mask & is_within(depth, d) & is_within(down, h) & is_within(across, w)
-            at = first + (depth * x_steps[2] + down * x_steps[3] + across * x_steps[4])
-            here = tl.load(at, mask=inside, other=0).to(WIDE)
-            best, place = _better(best, place, here, (depth * h + down) * w + across, inside, IS_FLOAT)
+        for t in tl.static_range((OUTPUTS - 1) * STRIDES[ALONG] + TAPS[ALONG]):
+            down = begin + t * DILATIONS[ALONG]
+            # With one output its taps follow each other; of several what lies side by side is combined first.
+            if OUTPUTS == 1:
+                line, line_place = best[0], place[0]
+            else:
+                line, line_place = tl.zeros([ROWS, COLUMNS], WIDE), tl.full([ROWS, COLUMNS], -1, INDEX)
+            for a in tl.static_range(TAPS_A):
+                for b in tl.static_range(TAPS_B):
+                    at_a, at_b = begin_a + a * DILATIONS[A], begin_b + b * DILATIONS[B]
+                    inside = mask & is_within(down, x_sizes[ALONG]) & is_within(at_a, x_sizes[A])
+                    inside = inside & is_within(at_b, x_sizes[B])
+                    at = plane + down * x_steps[2 + ALONG] + at_a * x_steps[2 + A] + at_b * x_steps[2 + B]
+                    own = down * own_steps[ALONG] + at_a * own_steps[A] + at_b * own_steps[B]
+                    line, line_place = _tap_of(x, at, own, line, line_place, inside, WIDE, IS_FLOAT)
+            if OUTPUTS == 1:
+                best, place = (line,), (line_place,)
+            else:
+                more = ()
+                more_places = ()
+                for v in tl.static_range(OUTPUTS):
+                    if (t >= v * STRIDES[ALONG]) & (t < v * STRIDES[ALONG] + TAPS[ALONG]):
+                        of_both = _better(best[v], place[v], line, line_place, line_place >= 0, IS_FLOAT)
+                    else:
+                        of_both = best[v], place[v]
+                    more += (of_both[0],)
+                    more_places += (of_both[1],)
+                best, place = more, more_places
     else:
-        for a in range(TAPS[0]):
-            for b in range(TAPS[1]):
-                for c in range(TAPS[2]):
-                    depth, down, across = top + a * DILATIONS[0], row + b * DILATIONS[1], left + c * DILATIONS[2]
-                    inside = mask & is_within(depth, d) & is_within(down, h) & is_within(across, w)
-                    at = first + (depth * x_steps[2] + down * x_steps[3] + across * x_steps[4])
-                    here = tl.load(at, mask=inside, other=0).to(WIDE)
-                    best, place = _better(best, place, here, (depth * h + down) * w + across, inside, IS_FLOAT)
-    if OF_PLANES:
-        tl.store(indices + (number * columns + column), place.to(indices.dtype.element_ty), mask=mask)
-    else:
-        best = tl.where(place < 0, tl.full([ROWS, COLUMNS], LOWEST, WIDE), best)
-        target = batch * y_steps[0] + channel * y_steps[1] + i * y_steps[2] + j * y_steps[3] + k * y_steps[4]
-        tl.store(y + target, best.to(y.dtype.element_ty), mask=mask)
-        target = batch * index_steps[0] + channel * index_steps[1] + i * index_steps[2]
-        target = target + j * index_steps[3] + k * index_steps[4]
-        place = tl.where(place < 0, 0, (batch * channels + channel) * (d * h * w) + place)
-        tl.store(indices + target, place.to(indices.dtype.element_ty), mask=mask)
+        one, one_place = best[0], place[0]
+        for t in range(TAPS[ALONG]):
+            for a in range(TAPS_A):
+                for b in range(TAPS_B):
+                    down, at_a = begin + t * DILATIONS[ALONG], begin_a + a * DILATIONS[A]
+                    at_b = begin_b + b * DILATIONS[B]
+                    inside = mask & is_within(down, x_sizes[ALONG]) & is_within(at_a, x_sizes[A])
+                    inside = inside & is_within(at_b, x_sizes[B])
+                    at = plane + down * x_steps[2 + ALONG] + at_a * x_steps[2 + A] + at_b * x_steps[2 + B]
+                    own = down * own_steps[ALONG] + at_a * own_steps[A] + at_b * own_steps[B]
+                    one, one_place = _tap_of(x, at, own, one, one_place, inside, WIDE, IS_FLOAT)
+        best, place = (one,), (one_place,)
+    to_y = batch * y_steps[0] + channel * y_steps[1] + of_a * y_steps[2 + A] + of_b * y_steps[2 + B]
+    to_index = batch * index_steps[0] + channel * index_steps[1]
+    to_index = to_index + of_a * index_steps[2 + A] + of_b * index_steps[2 + B]
+    for v in tl.static_range(OUTPUTS):
+        is_there = mask & (first + v < places)
+        found = place[v]
+        if not OF_PLANES:
+            result = tl.where(found < 0, tl.full([ROWS, COLUMNS], LOWEST, WIDE), best[v])
+            at = to_y + (first + v) * y_steps[2 + ALONG]
+            tl.store(y + at, result.to(y.dtype.element_ty), mask=is_there)
+            found = tl.where(found < 0, 0, (batch * channels + channel) * (x_sizes[0] * h * w) + found)
+        if OF_PLANES & (OUTPUTS == 1):
+            at = number * columns + column
+        else:
+            at = to_index + (first + v) * index_steps[2 + ALONG]
+        tl.store(indices + at, found.to(indices.dtype.element_ty), mask=is_there)
 
 
 @triton.jit

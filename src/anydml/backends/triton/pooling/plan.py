@@ -138,25 +138,30 @@ def maxima(
 ) -> Launch | Declined:
     """From x to values and indices; or to indices alone in the planes, in the order of an output."""
     y, indices = outputs[0], outputs[-1]
-    numbered = numbered_of(y)
+    along, at_once = _strip_of(y, windows, in_order=True)
+    numbered = numbered_of(y, [at_once if i == along + 2 else 1 for i in range(5)])
     columns = numbered.loops[0][0]
-    rows = prod(y.sizes) // columns
+    rows = prod(numbered.loops[0]) // columns
     tiles = tiles_of(rows, columns, TILE)
     if isinstance(tiles, Declined):
         return tiles
+    of_windows = constants_of(windows)
+    del of_windows["ENDS"]
     constants = {
         "LOWEST": _lowest(x),
         "OF_PLANES": of_planes,
         "IS_FLOAT": x.dtype.kind == "f",
         "WIDE": _wide(x),
         "UNROLLED": prod(window.taps for window in windows) <= UNROLLED,
-        "ORDER": numbered.order,
-        **constants_of(windows),
+        **{"ALONG": along, "OUTPUTS": at_once, "ORDER": numbered.order},
+        **of_windows,
         **tiles.shape,
-        "INDEX": index_type((x, *outputs), max(prod(y.sizes), prod(x.sizes))),
+        "INDEX": index_type((x, *outputs), max(rows * columns * at_once, prod(x.sizes))),
     }
-    steps = [five(steps_of(each), 0) for each in (x, y, indices)]
-    arguments = (rows, columns, tiles.blocks, x.sizes[1], five(x.sizes, 1)[2:], *numbered.loops, *steps)
+    steps = [five(steps_of(each), 0) for each in (x, y)]
+    steps.append(numbered_of(y).steps if of_planes else five(steps_of(indices), 0))
+    sizes = five(x.sizes, 1)[2:], five(y.sizes, 1)[2 + along]
+    arguments = (rows, columns, tiles.blocks, x.sizes[1], *sizes, *numbered.loops, *steps)
     return Launch(kernels.find_maxima, tiles.programs, arguments, constants)
 
 
@@ -171,14 +176,17 @@ def _lowest(x: Layout) -> float | int:
     return -inf if x.dtype.kind == "f" else int(torch.iinfo(TYPES[x.type]).min)
 
 
-def _strip_of(y: Layout, windows: Sequence[Window]) -> tuple[int, int]:
+def _strip_of(y: Layout, windows: Sequence[Window], in_order: bool = False) -> tuple[int, int]:
     """The spatial dimension of strips, of three, and the outputs of one: where windows overlap, without dilation, but
-    not along what lies innermost, which threads have side by side."""
+    not along what lies innermost, which threads have side by side. `in_order`: whether windows may have but one tap
+    along the dimensions before it."""
     innermost = inner_first_of(y)[0] - 2
     sizes, every = five(y.sizes, 1)[2:], every_window(windows)
     fit = [i for i in range(3) if i != innermost and every[i].taps > every[i].stride and every[i].dilation == 1]
+    if in_order:
+        fit = [i for i in fit if all(each.taps == 1 for each in every[:i])]
     if not fit or prod(window.taps for window in windows) > UNROLLED:
-        return 1, 1
+        return 0 if in_order else 1, 1
     along = max(fit, key=lambda i: (every[i].taps / every[i].stride, i == 1))
     return along, min(OUTPUTS, sizes[along])
 
