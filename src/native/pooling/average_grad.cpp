@@ -14,7 +14,7 @@
 #include "movement/copy.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
-#include "pooling/channel_shares.h"
+#include "pooling/channels_grad.h"
 #include "pooling/geometry.h"
 #include "pooling/planes_grad.h"
 #include "pooling/rows.h"
@@ -201,8 +201,8 @@ std::unique_ptr<Plan> make_average_pooling_grad(const Request& request, std::str
   if (is_single || out.type == DataType::kFloat16) {
     std::vector<Dimension> stepped = dimensions;
     for (size_t d = 0; d < stepped.size(); ++d) stepped[d].other = out.strides[d];
-    if (auto plan = is_single ? ChannelSharesPlan<float>::of(stepped, description)
-                              : ChannelSharesPlan<Half>::of(stepped, description)) {
+    if (auto plan = is_single ? ChannelsGradPlan<float, false>::of(stepped, description)
+                              : ChannelsGradPlan<Half, false>::of(stepped, description)) {
       return plan;
     }
     if (auto plan = is_single ? PlanesGradPlan<float, false>::of(stepped, description)

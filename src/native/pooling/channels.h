@@ -192,12 +192,11 @@ using Comparable = std::conditional_t<
 template <class T>
 using IndexOf = std::conditional_t<sizeof(Comparable<T>) == 8, int64_t, int32_t>;
 
-template <class T>
-ANYDML_INLINE auto load_comparable(const std::byte* from) {
+template <class T, int kLanes>
+ANYDML_INLINE Lanes<Comparable<T>, kLanes> load_comparable(const std::byte* from) {
   using Number = Comparable<T>;
-  constexpr int kLanes = kLanesOf<Number>;
   if constexpr (std::is_same_v<Number, float>) {
-    return load_lanes<T, float>(from);
+    return load_numbers<T, float, Lanes<float, kLanes>>(from);
   } else {
 #if defined(ANYDML_VECTORS)
     using Few = Vector<T, kLanes>;
@@ -223,13 +222,13 @@ void exact_maximum(const std::byte* from, const std::vector<Tap>& taps, Number& 
   }
 }
 
-// The largest of all taps, and the first of them that it lies at, if indices are wanted: there are some.
-template <class T, bool kIndices>
-void channel_maxima(const std::byte* from, const std::vector<Tap>& taps, int64_t channels,
-                    Comparable<T>* most, IndexOf<T>* indices) {
+// The largest of all taps, and the first of them that it lies at, if indices are wanted: there are some. Of
+// NaN it is the lowest value.
+template <class T, bool kIndices, int kLanes>
+void largest_numbers(const std::byte* from, const std::vector<Tap>& taps, int64_t channels,
+                     Comparable<T>* most, IndexOf<T>* indices) {
   using Number = Comparable<T>;
   using Index = IndexOf<T>;
-  constexpr int64_t kLanes = kLanesOf<Number>;
   constexpr auto kItem = static_cast<int64_t>(sizeof(T));
   constexpr Number kLowest = std::is_same_v<Number, float>
                                  ? static_cast<Number>(-std::numeric_limits<float>::infinity())
@@ -250,7 +249,7 @@ void channel_maxima(const std::byte* from, const std::vector<Tap>& taps, int64_t
       const I here = I{} + static_cast<Index>(tap.index);
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
-        const V x = load_comparable<T>(from + tap.offset + places[v] * kItem);
+        const V x = load_comparable<T, kLanes>(from + tap.offset + places[v] * kItem);
         if constexpr (kIndices) {
           const auto is_larger = x > all[v];
           where[v] = later_place(is_larger, here, where[v]);
@@ -264,13 +263,28 @@ void channel_maxima(const std::byte* from, const std::vector<Tap>& taps, int64_t
       if constexpr (kIndices) std::memcpy(indices + places[v], &where[v], sizeof(I));
     }
   });
+}
+
+// The same, of NaN too, where there is no number.
+template <class T, bool kIndices>
+void channel_maxima(const std::byte* from, const std::vector<Tap>& taps, int64_t channels,
+                    Comparable<T>* most, IndexOf<T>* indices) {
+  using Number = Comparable<T>;
+  constexpr int kLanes = kLanesOf<Number>;
+  constexpr int kMost = std::is_same_v<Number, float> ? sizeof(Singles) / sizeof(float) : kLanes;
+  if (channels >= kMost) {
+    largest_numbers<T, kIndices, kMost>(from, taps, channels, most, indices);
+  } else {
+    largest_numbers<T, kIndices, kLanes>(from, taps, channels, most, indices);
+  }
   if constexpr (std::is_same_v<Number, float>) {
     // Where there is no number above the lowest value, NaN counts.
     if (are_certain_maxima(most, channels)) return;
     for (int64_t c = 0; c < channels; ++c) {
-      if (most[c] > kLowest) continue;
-      Index place = 0;
-      exact_maximum<T>(from + c * kItem, taps, most[c], kIndices ? indices[c] : place);
+      if (most[c] > QuickMaximum::kStart<Number>) continue;
+      IndexOf<T> place = 0;
+      exact_maximum<T>(from + c * static_cast<int64_t>(sizeof(T)), taps, most[c],
+                       kIndices ? indices[c] : place);
     }
   }
 }

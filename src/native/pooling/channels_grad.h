@@ -1,13 +1,16 @@
-// Gradients of maxima where channels lie last: a tile of the output adds up, in double precision, what all
-// windows that reach into it have for it, in their order, some channels at a time.
+// Gradients of pooling where channels lie last, as a gather: every element adds up, in double precision, what
+// the windows that hold it have for it, in the order of these, some channels at a time. What a row of windows
+// has, of maxima with the taps that these lie at, is computed once, and stays until rows of elements need
+// others.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,167 +18,371 @@
 #include "movement/copy.h"
 #include "platform/isa.h"
 #include "platform/parallel.h"
+#include "platform/scratch.h"
 #include "pointwise/lanes.h"
 #include "pooling/channels.h"
 #include "pooling/geometry.h"
 #include "pooling/rows.h"
+#include "simd/bits_as.h"
+#include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
 namespace {
 
-// Windows have their gradients at the first of their maxima.
-template <class T>
+// Of maxima, where windows have their gradients at the first of them, or of averages.
+template <class T, bool kIsMaximum>
 class ChannelsGradPlan final : public Plan {
  public:
-  // Null where channels do not lie last in all tensors, are few, or a row of a tile has too many elements. Of
-  // the dimensions, batch and channels first, `other` is the step of the output.
-  static std::unique_ptr<Plan> of(std::vector<Dimension> dimensions, const std::string& description) {
+  // Null where channels do not lie last in all tensors, are few, or the shares of all rows of windows over an
+  // element are too many. Of the dimensions, batch and channels first, `other` is the step of the output.
+  static std::unique_ptr<Plan> of(const std::vector<Dimension>& dimensions, const std::string& description) {
     const Sliding& channels = dimensions[1].window;
     if (channels.in_stride != kItem || channels.out_stride != kItem || dimensions[1].other != kItem ||
-        channels.size < kDoubles) {
+        channels.size < kLeast || dimensions.size() > kMostOuter + 2) {
       return nullptr;
     }
-    const int64_t parts = std::max<int64_t>(1, channels.size / kLeastChannels);
-    const int64_t pitch = divided_up(divided_up(channels.size, parts), kDoubles) * kDoubles;
-    int64_t step = pitch;
-    for (size_t d = dimensions.size(); d-- > 2; step *= dimensions[d].window.size) {
-      if (step > kTile) return nullptr;
-      dimensions[d].index_step = step;
+    std::unique_ptr<ChannelsGradPlan> plan(
+        new ChannelsGradPlan(dimensions, std::string(description).append(", channels last")));
+    if (plan->slots_ * plan->slot_ > kMostShares || (kIsMaximum && !WindowTaps::are_few(plan->nest_))) {
+      return nullptr;
     }
-    dimensions[0].index_step = dimensions[1].index_step = 0;
-    std::rotate(dimensions.begin() + 1, dimensions.begin() + 2, dimensions.end());
-    Nest nest(std::move(dimensions));
-    if (nest.outer.size() > kMostOuter || !WindowTaps::are_few(nest)) return nullptr;
-    return std::unique_ptr<Plan>(new ChannelsGradPlan(std::move(nest), parts, pitch,
-                                                      std::string(description).append(", channels last")));
+    return plan;
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const auto* const x = static_cast<const std::byte*>(inputs[0]);
-    const auto* const gradient = static_cast<const std::byte*>(inputs[1]);
+    const auto* const gradient = static_cast<const std::byte*>(inputs[kIsMaximum ? 1 : 0]);
     auto* const out = static_cast<std::byte*>(outputs[0]);
-    const int64_t tiles = nest_.outer[0].window.size * down_ * parts_;
+    const int64_t all = steps_of(rows_);
     const int threads = threads_for(bytes_);
-    const int64_t calls = std::min(calls_for(bytes_, threads), tiles);
+    const int64_t calls = std::min(calls_for(bytes_, threads), all);
     parallel_for(calls, threads, [&](int64_t call) {
-      std::vector<double> sums(static_cast<size_t>(rows_ * nest_.outer[1].index_step));
+      Rows shares(*this);
       WindowTaps window(nest_);
-      for (int64_t i = share_begin(call, calls, tiles); i < share_begin(call + 1, calls, tiles); ++i) {
-        const int64_t part = i % parts_;
-        const int64_t tile = i / parts_ % down_;
-        const int64_t first = share_begin(part, parts_, channels());
-        const Channels those{i / parts_ / down_, first, share_begin(part + 1, parts_, channels()) - first};
-        const Range rows{tile * rows_, std::min((tile + 1) * rows_, nest_.outer[1].window.size)};
-        std::fill(sums.begin(), sums.end(), 0.0);
-        add_windows(those, rows, x, gradient, window, sums.data());
-        put(those, rows, sums.data(), out);
+      StagedWriter writer(is_streamed_);
+      int64_t number = share_begin(call, calls, all);
+      const int64_t end = share_begin(call + 1, calls, all);
+      for (LoopCursor cursor(rows_, number); number < end; ++number, cursor.advance()) {
+        const int64_t first = share_begin(cursor.index(1), parts_, channels_.size);
+        const int64_t count = share_begin(cursor.index(1) + 1, parts_, channels_.size) - first;
+        shares.begin(count);
+        Windows windows{gradient + cursor.in() + first * kItem,
+                        x + cursor.index(0) * nest_.row.other + first * kItem,
+                        {},
+                        1,
+                        0,
+                        window};
+        add_rows(0, cursor, windows, shares);
+        put(shares, count, out + cursor.out() + first * kItem, writer);
       }
     });
   }
 
  private:
   static constexpr auto kItem = static_cast<int64_t>(sizeof(T));
-  static constexpr int64_t kDoubles = 8;
-  // Of eight cache lines: parts lie apart in memory, and took a quarter more time where they were of two.
-  static constexpr int64_t kLeastChannels = 512 / kItem;
-  // Sums of a tile fit the second cache.
-  static constexpr int64_t kTile = 1 << 16;
+  static constexpr int64_t kLeast = 8;
+  static constexpr auto kLanes = static_cast<int64_t>(sizeof(Doubles) / sizeof(double));
+  // Channels that are summed at once, in registers.
+  static constexpr int64_t kBlock = 16;
+  // Of two cache lines.
+  static constexpr int64_t kLeastChannels = 128 / kItem;
+  // That fit the second cache; of maxima, which are searched one by one elsewhere, more.
+  static constexpr int64_t kMostShares = kIsMaximum ? 1 << 19 : 1 << 16;
 
-  // Some channels of an image.
-  struct Channels {
-    int64_t image;
-    int64_t first;
-    int64_t count;
+  // Maxima's are singles, of which half as many bytes are read, where no mask of the sum's lanes spares the
+  // conversion.
+#if defined(ANYDML_ISA_AVX512)
+  using Share = double;
+#else
+  using Share = std::conditional_t<kIsMaximum, float, double>;
+#endif
+  using Shares = Lanes<Share, static_cast<int>(kLanes)>;
+  using Taps = Lanes<int32_t, static_cast<int>(kLanes)>;
+
+  // What windows have for an element: numbers, and the taps of their maxima, of which the element is at one.
+  struct Source {
+    const Share* shares;
+    const int32_t* taps;
+    int32_t tap;
   };
 
-  ChannelsGradPlan(Nest nest, int64_t parts, int64_t pitch, std::string description)
-      : Plan(std::move(description)), nest_(std::move(nest)), parts_(parts), pitch_(pitch) {
-    const Dimension& height = nest_.outer[1];
-    rows_ = std::clamp<int64_t>(kTile / height.index_step, 1, height.window.size);
-    down_ = divided_up(height.window.size, rows_);
-    int64_t places = channels();
-    int64_t elements = channels();
-    for (size_t d = 0; d < nest_.outer.size(); ++d) {
-      const Sliding& window = nest_.outer[d].window;
-      places *= window.places * std::min({window.taps, window.size, int64_t{16}});
-      elements *= window.size;
-      if (d > 1) places_.push_back({window.places, 0, window.out_stride});
-      if (d > 1) elements_.push_back({window.size, 0, nest_.outer[d].other});
+  // Of rows of windows, those of an element's row and others that may serve the next one.
+  class Rows {
+   public:
+    explicit Rows(const ChannelsGradPlan& plan)
+        : slot_(plan.slot_),
+          numbers_(plan.slots_ * plan.slot_ * static_cast<int64_t>(sizeof(Share))),
+          taps_(kIsMaximum ? plan.slots_ * plan.slot_ * static_cast<int64_t>(sizeof(int32_t)) : 0),
+          held_(static_cast<size_t>(plan.slots_)),
+          most(kIsMaximum ? static_cast<size_t>(plan.pitch_) : 0) {}
+
+    void begin(int64_t channels) {
+      if (channels != channels_) std::fill(held_.begin(), held_.end(), Held{});
+      channels_ = channels;
+      ++row_;
+      rows.clear();
     }
-    bytes_ = (places + 2 * elements) * kItem;
+
+    // The shares of the windows whose gradients lie at `from`, of which the elements are at a tap; calls
+    // fill(shares, taps) where they are not there.
+    template <class Fill>
+    void add(const std::byte* from, int32_t tap, const Fill& fill) {
+      const auto found =
+          std::find_if(held_.begin(), held_.end(), [&](const Held& held) { return held.from == from; });
+      const auto oldest = [&] {
+        return std::min_element(held_.begin(), held_.end(),
+                                [](const Held& a, const Held& b) { return a.row < b.row; });
+      };
+      const auto slot = found != held_.end() ? found : oldest();
+      const int64_t at = (slot - held_.begin()) * slot_;
+      auto* const shares = reinterpret_cast<Share*>(numbers_.bytes()) + at;
+      auto* const taps = kIsMaximum ? reinterpret_cast<int32_t*>(taps_.bytes()) + at : nullptr;
+      if (found == held_.end()) fill(shares, taps);
+      *slot = {from, row_};
+      rows.push_back({shares, taps, tap});
+    }
+
+    int64_t channels() const { return channels_; }
+
+   private:
+    struct Held {
+      const std::byte* from = nullptr;
+      int64_t row = 0;  // of elements, the last one that had it
+    };
+
+    int64_t slot_;
+    int64_t channels_ = 0;
+    int64_t row_ = 0;
+    Scratch numbers_;
+    Scratch taps_;
+    std::vector<Held> held_;
+
+   public:
+    std::vector<Source> rows;        // of windows over the elements' row, in their order
+    std::vector<Source> of_element;  // those of windows over an element
+    std::vector<float> most;         // of a window, in each channel
+  };
+
+  // Some windows of an image: where gradients lie, the image's elements, places, what is divided by, and the
+  // tap that the elements are at.
+  struct Windows {
+    const std::byte* gradient;
+    const std::byte* x;
+    Part part;
+    double count;
+    int64_t tap;
+    WindowTaps& taps;
+  };
+
+  ChannelsGradPlan(const std::vector<Dimension>& dimensions, std::string description)
+      : Plan(std::move(description)),
+        nest_(nest_of(dimensions)),
+        channels_(dimensions[1].window),
+        outer_(nest_.outer.begin(), nest_.outer.end() - 1),
+        width_(nest_.outer.back()),
+        slots_(rows_over_an_element(outer_)),
+        parts_(parts_of(channels_, slots_ * width_.window.places)),
+        pitch_(pitch_of(channels_, parts_)),
+        slot_(width_.window.places * pitch_) {
+    const Dimension& batch = dimensions[0];
+    rows_ = {{batch.window.size, batch.window.out_stride, batch.other}, {parts_, 0, 0}};
+    int64_t places = batch.window.size * channels_.size * width_.window.places;
+    for (const Dimension& dimension : outer_) {
+      rows_.push_back({dimension.window.size, 0, dimension.other});
+      places *= dimension.window.places;
+    }
+    if constexpr (kIsMaximum) {
+      for (const Dimension& dimension : nest_.outer) {
+        places *= std::min({dimension.window.taps, dimension.window.size, int64_t{16}});
+      }
+    }
+    for (int64_t i = 0; i < width_.window.size; ++i) columns_.push_back(reaching(width_.window, {i, i + 1}));
+    const int64_t elements = steps_of(rows_) * width_.window.size * pitch_;
+    bytes_ = (3 * elements + places) * kItem;
+    const bool is_packed = parts_ == 1 && width_.other == channels_.size * kItem;
+    is_streamed_ = is_packed && elements * kItem >= kStreamFrom;
   }
 
-  int64_t channels() const { return nest_.row.window.size; }
+  // Of what windows slide along, around the channels, of which the second step is that of images. Indices
+  // tell a window's taps apart.
+  static Nest nest_of(const std::vector<Dimension>& dimensions) {
+    std::vector<Dimension> those(dimensions.begin() + 2, dimensions.end());
+    int64_t step = 1;
+    for (size_t d = those.size(); d-- > 0; step *= extent_of(those[d].window)) those[d].index_step = step;
+    those.push_back(dimensions[1]);
+    those.back().other = dimensions[0].window.in_stride;
+    those.back().index_step = 0;
+    return Nest(std::move(those));
+  }
+  static int64_t extent_of(const Sliding& window) { return (window.taps - 1) * window.dilation + 1; }
 
-  void add_windows(const Channels& those, const Range& rows, const std::byte* x, const std::byte* gradient,
-                   WindowTaps& window, double* sums) const {
-    const Dimension& height = nest_.outer[1];
-    const Range reach = reaching(height.window, rows);
-    for (int64_t row = reach.begin; row < reach.end; ++row) {
-      const auto [first, last] = height.window.inside(row);
-      const int64_t origin = height.window.origin(row);
-      // Whether all taps lie in the tile.
-      const bool is_inside = first == last || (rows.holds(origin + first * height.window.dilation) &&
-                                               rows.holds(origin + (last - 1) * height.window.dilation));
-      Part part{{those.image, row}, those.first, those.count};
-      const std::byte* const from = gradient + those.image * nest_.outer[0].window.out_stride +
-                                    row * height.window.out_stride + those.first * kItem;
-      LoopCursor cursor(places_, 0);
-      for (int64_t i = 0; i < steps_of(places_); ++i, cursor.advance()) {
-        for (size_t d = 2; d < std::min(nest_.outer.size(), kMostOuter); ++d)
-          part.place[d] = cursor.index(d - 2);
-        window.move_to(part);
-        if (window.taps().empty()) continue;
-        alignas(64) double gradients[2 * kLeastChannels];
-        std::fill(gradients + pitch_ - kDoubles, gradients + pitch_, 0.0);
-        load_row<T>(from + cursor.out(), kItem, those.count, gradients);
-        const int64_t base = window.origin().index - rows.begin * height.index_step;
-        const Target to{sums, base, is_inside ? 0 : rows.size() * height.index_step};
-        add_window(part, window, x, gradients, to);
+  // How many rows of windows hold one element.
+  static int64_t rows_over_an_element(const std::vector<Dimension>& outer) {
+    int64_t rows = 1;
+    for (const Dimension& dimension : outer) {
+      const Sliding& window = dimension.window;
+      rows *= std::min(divided_up(extent_of(window), window.stride), std::max<int64_t>(window.places, 1));
+    }
+    return rows;
+  }
+
+  // Of the channels, as few as have room: a part's lines lie apart in memory, which took twice the time of
+  // all in a row.
+  static int64_t parts_of(const Sliding& channels, int64_t windows) {
+    const int64_t most = std::max<int64_t>(1, channels.size / kLeastChannels);
+    int64_t parts = 1;
+    const auto fits = [&] {
+      const int64_t pitch = pitch_of(channels, parts);
+      return windows * pitch <= kMostShares && pitch * kItem <= StagedWriter::kMost;
+    };
+    while (parts < most && !fits()) ++parts;
+    return parts;
+  }
+  static int64_t pitch_of(const Sliding& channels, int64_t parts) {
+    return divided_up(divided_up(channels.size, parts), kBlock) * kBlock;
+  }
+
+  // The rows of windows over the elements' row, in the dimensions from the d-th one on.
+  void add_rows(size_t d, const LoopCursor& cursor, const Windows& windows, Rows& shares) const {
+    if (d == outer_.size()) {
+      shares.add(windows.gradient, static_cast<int32_t>(windows.tap), [&](Share* to, int32_t* taps) {
+        fill(windows, shares.channels(), to);
+        if constexpr (kIsMaximum) find(windows, shares, taps);
+      });
+      return;
+    }
+    const Dimension& dimension = outer_[d];
+    const Sliding& window = dimension.window;
+    const int64_t element = cursor.index(d + 2);
+    const Range places = reaching(window, {element, element + 1});
+    for (int64_t place = places.begin; place < places.end; ++place) {
+      const int64_t behind = element - window.origin(place);
+      if (behind % window.dilation != 0) continue;
+      Windows those = windows;
+      those.part.place[d] = place;
+      those.gradient += place * window.out_stride;
+      those.count *= dimension.counted[static_cast<size_t>(place)];
+      those.tap += behind * dimension.index_step;
+      add_rows(d + 1, cursor, those, shares);
+    }
+  }
+
+  // Blocks of channels, where there is a whole one: the last one ends with them, and so may have some twice.
+  template <class Run>
+  ANYDML_INLINE static bool for_blocks(int64_t channels, const Run& run) {
+    for (int64_t c = 0; c + kBlock <= channels; c += kBlock) run(c);
+    if (channels >= kBlock && channels % kBlock > 0) run(channels - kBlock);
+    return channels >= kBlock;
+  }
+
+  // What each element has of each window of a row.
+  void fill(const Windows& windows, int64_t channels, Share* to) const {
+    for (int64_t place = 0; place < width_.window.places; ++place, to += pitch_) {
+      const Quotient quotient(windows.count * width_.counted[static_cast<size_t>(place)]);
+      const std::byte* const gradients = windows.gradient + place * width_.window.out_stride;
+      const auto fill_at = [&](int64_t c) { fill_block(gradients + c * kItem, quotient, to + c); };
+      if (for_blocks(channels, fill_at)) continue;
+      T few[kBlock]{};
+      std::memcpy(few, gradients, static_cast<size_t>(channels * kItem));
+      fill_block(reinterpret_cast<const std::byte*>(few), quotient, to);
+    }
+  }
+  static void fill_block(const std::byte* from, const Quotient& quotient, Share* to) {
+    using Whole = std::conditional_t<std::is_same_v<Share, float>, FewSingles, Doubles>;
+    ANYDML_UNROLL(4)
+    for (int64_t c = 0; c < kBlock; c += sizeof(Whole) / sizeof(Share)) {
+      auto share = load_numbers<T, Share, Whole>(from + c * kItem);
+      if constexpr (!kIsMaximum) share = quotient.of(share);
+      std::memcpy(to + c, &share, sizeof(share));
+    }
+  }
+
+  // The taps of the maxima of a row of windows, -1 where no tap lies on an element.
+  void find(const Windows& windows, Rows& shares, int32_t* taps) const {
+    Part part = windows.part;
+    for (int64_t place = 0; place < width_.window.places; ++place, taps += pitch_) {
+      part.place[outer_.size()] = place;
+      windows.taps.move_to(part);
+      if (windows.taps.taps().empty()) {
+        std::fill_n(taps, shares.channels(), -1);
+      } else {
+        channel_maxima<T, true>(windows.x + windows.taps.origin().offset, windows.taps.taps(),
+                                shares.channels(), shares.most.data(), taps);
       }
     }
   }
 
-  // Sums of a tile, where a window's origin lies, and how many there are, if that is to be asked.
-  struct Target {
-    double* sums;
-    int64_t base;
-    int64_t size;
-
-    bool holds(int64_t i) const { return size == 0 || (i >= 0 && i < size); }
-  };
-
-  void add_window(const Part& part, const WindowTaps& window, const std::byte* x, double* gradients,
-                  const Target& to) const {
-    Comparable<T> most[2 * kLeastChannels];
-    IndexOf<T> indices[2 * kLeastChannels];
-    channel_maxima<T, true>(x + window.origin().offset + part.first * kItem, window.taps(), part.size, most,
-                            indices);
-    for (int64_t c = 0; c < part.size; ++c) {
-      const int64_t at = to.base + indices[c];
-      if (to.holds(at)) to.sums[at + c] += gradients[c];
+  void put(Rows& shares, int64_t count, std::byte* out, StagedWriter& writer) const {
+    const Sliding& window = width_.window;
+    for (int64_t i = 0; i < window.size; ++i, out += width_.other) {
+      std::byte* const to = writer.reserve(out, count * kItem);
+      const Range& places = columns_[static_cast<size_t>(i)];
+      shares.of_element.clear();
+      for (const Source& row : shares.rows) {
+        for (int64_t place = places.begin; place < places.end; ++place) {
+          const auto tap = static_cast<int32_t>(row.tap + i - window.origin(place));
+          const int64_t at = place * pitch_;
+          shares.of_element.push_back({row.shares + at, kIsMaximum ? row.taps + at : nullptr, tap});
+        }
+      }
+      const auto put_at = [&](int64_t c) {
+        put_block(shares.of_element, c, to + c * kItem);
+        writer.send_line();
+      };
+      if (for_blocks(count, put_at)) continue;
+      T few[kBlock];
+      put_block(shares.of_element, 0, reinterpret_cast<std::byte*>(few));
+      std::memcpy(to, few, static_cast<size_t>(count * kItem));
     }
   }
-
-  void put(const Channels& those, const Range& rows, const double* sums, std::byte* out) const {
-    for (int64_t row = rows.begin; row < rows.end; ++row) {
-      std::byte* const to =
-          out + those.image * nest_.outer[0].other + row * nest_.outer[1].other + those.first * kItem;
-      LoopCursor cursor(elements_, 0);
-      for (int64_t i = 0; i < steps_of(elements_); ++i, cursor.advance(), sums += pitch_) {
-        store_row<T>(sums, those.count, kItem, to + cursor.out());
+  static void put_block(const std::vector<Source>& sources, int64_t c, std::byte* to) {
+    constexpr int kVectors = kBlock / kLanes;
+    Doubles sums[kVectors]{};
+    for (const Source& source : sources) {
+      ANYDML_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t at = c + v * kLanes;
+        Shares share;
+        std::memcpy(&share, source.shares + at, sizeof(share));
+        if constexpr (kIsMaximum) {
+          sums[v] = with_shares_at(source.tap, source.taps + at, share, sums[v]);
+        } else {
+          sums[v] = sums[v] + share;
+        }
       }
     }
+    ANYDML_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) {
+      store_numbers<T, double, Doubles>(to + v * kLanes * kItem, sums[v]);
+    }
   }
 
-  Nest nest_;  // batch and what windows slide along around the channels; indices are those of sums
-  int64_t parts_;
-  int64_t pitch_;     // of the sums of a part's channels
-  int64_t rows_ = 1;  // of a tile, along the first dimension that windows slide along
-  int64_t down_ = 1;
-  std::vector<Loop> places_;  // along the others
-  std::vector<Loop> elements_;
+  // The sums, with the shares of windows whose maximum is at a tap.
+  ANYDML_INLINE static Doubles with_shares_at(int32_t tap, const int32_t* taps, Shares share, Doubles sum) {
+    Taps those;
+    std::memcpy(&those, taps, sizeof(those));
+#if defined(ANYDML_ISA_AVX512)
+    const __mmask8 are_there = _mm256_cmpeq_epi32_mask((__m256i)those, _mm256_set1_epi32(tap));
+    return (Doubles)_mm512_mask_add_pd((__m512d)sum, are_there, (__m512d)sum, (__m512d)share);
+#elif defined(ANYDML_VECTORS)
+    return sum + __builtin_convertvector(bits_as<Shares>(bits_as<Taps>(share) & (those == tap)), Doubles);
+#else
+    return those == tap ? sum + share : sum;
+#endif
+  }
+
+  Nest nest_;
+  Sliding channels_;
+  std::vector<Dimension> outer_;  // that windows slide along around the width
+  Dimension width_;
+  int64_t slots_;               // rows of windows over an element
+  int64_t parts_;               // of the channels
+  int64_t pitch_;               // of a part's shares
+  int64_t slot_;                // shares of a row of windows
+  std::vector<Loop> rows_;      // images, parts, and rows of elements
+  std::vector<Range> columns_;  // the places of windows over each element of a row
   int64_t bytes_ = 0;
+  bool is_streamed_ = false;  // by non-temporal stores
 };
 
 }  // namespace

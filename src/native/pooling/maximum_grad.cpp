@@ -252,8 +252,8 @@ std::unique_ptr<Plan> make_max_pooling_grad(const Request& request, std::string&
   const std::string description = "gradients of maxima of " + std::string(name_of(out.type));
   for (size_t d = 0; d < dimensions.size(); ++d) dimensions[d].other = out.strides[d];
   const bool is_single = out.type == DataType::kFloat32;
-  if (auto plan = is_single ? ChannelsGradPlan<float>::of(dimensions, description)
-                            : ChannelsGradPlan<Half>::of(dimensions, description)) {
+  if (auto plan = is_single ? ChannelsGradPlan<float, true>::of(dimensions, description)
+                            : ChannelsGradPlan<Half, true>::of(dimensions, description)) {
     return plan;
   }
   const auto has_planes = [&](const Layout& layout) {
