@@ -23,7 +23,7 @@
 #include "pooling/channels.h"
 #include "pooling/geometry.h"
 #include "pooling/rows.h"
-#include "simd/bits_as.h"
+#include "pooling/window_shares.h"
 #include "stores/staged_writer.h"
 
 ANYDML_ISA_BEGIN
@@ -81,7 +81,7 @@ class ChannelsGradPlan final : public Plan {
  private:
   static constexpr auto kItem = static_cast<int64_t>(sizeof(T));
   static constexpr int64_t kLeast = 8;
-  static constexpr auto kLanes = static_cast<int64_t>(sizeof(Doubles) / sizeof(double));
+  static constexpr int64_t kLanes = WindowShares<kIsMaximum>::kLanes;
   // Channels that are summed at once, in registers.
   static constexpr int64_t kBlock = 16;
   // Of two cache lines.
@@ -89,22 +89,9 @@ class ChannelsGradPlan final : public Plan {
   // That fit the second cache; of maxima, which are searched one by one elsewhere, more.
   static constexpr int64_t kMostShares = kIsMaximum ? 1 << 19 : 1 << 16;
 
-  // Maxima's are singles, of which half as many bytes are read, where no mask of the sum's lanes spares the
-  // conversion.
-#if defined(ANYDML_ISA_AVX512)
-  using Share = double;
-#else
-  using Share = std::conditional_t<kIsMaximum, float, double>;
-#endif
-  using Shares = Lanes<Share, static_cast<int>(kLanes)>;
-  using Taps = Lanes<int32_t, static_cast<int>(kLanes)>;
-
-  // What windows have for an element: numbers, and the taps of their maxima, of which the element is at one.
-  struct Source {
-    const Share* shares;
-    const int32_t* taps;
-    int32_t tap;
-  };
+  using Own = WindowShares<kIsMaximum>;
+  using Share = typename Own::Share;
+  using Source = typename Own::Source;
 
   // Of rows of windows, those of an element's row and others that may serve the next one.
   class Rows {
@@ -337,38 +324,12 @@ class ChannelsGradPlan final : public Plan {
   }
   static void put_block(const std::vector<Source>& sources, int64_t c, std::byte* to) {
     constexpr int kVectors = kBlock / kLanes;
-    Doubles sums[kVectors]{};
-    for (const Source& source : sources) {
-      ANYDML_UNROLL(4)
-      for (int v = 0; v < kVectors; ++v) {
-        const int64_t at = c + v * kLanes;
-        Shares share;
-        std::memcpy(&share, source.shares + at, sizeof(share));
-        if constexpr (kIsMaximum) {
-          sums[v] = with_shares_at(source.tap, source.taps + at, share, sums[v]);
-        } else {
-          sums[v] = sums[v] + share;
-        }
-      }
-    }
+    Doubles sums[kVectors];
+    Own::template add<kVectors>(sources, c, sums);
     ANYDML_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
       store_numbers<T, double, Doubles>(to + v * kLanes * kItem, sums[v]);
     }
-  }
-
-  // The sums, with the shares of windows whose maximum is at a tap.
-  ANYDML_INLINE static Doubles with_shares_at(int32_t tap, const int32_t* taps, Shares share, Doubles sum) {
-    Taps those;
-    std::memcpy(&those, taps, sizeof(those));
-#if defined(ANYDML_ISA_AVX512)
-    const __mmask8 are_there = _mm256_cmpeq_epi32_mask((__m256i)those, _mm256_set1_epi32(tap));
-    return (Doubles)_mm512_mask_add_pd((__m512d)sum, are_there, (__m512d)sum, (__m512d)share);
-#elif defined(ANYDML_VECTORS)
-    return sum + __builtin_convertvector(bits_as<Shares>(bits_as<Taps>(share) & (those == tap)), Doubles);
-#else
-    return those == tap ? sum + share : sum;
-#endif
   }
 
   Nest nest_;

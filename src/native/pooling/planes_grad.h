@@ -22,6 +22,7 @@
 #include "pooling/rows.h"
 #include "pooling/separable_geometry.h"
 #include "pooling/separable_maxima.h"
+#include "pooling/window_shares.h"
 #include "pooling/windows.h"
 
 ANYDML_ISA_BEGIN
@@ -71,9 +72,11 @@ class PlanesGradPlan final : public Plan {
 
  private:
   static constexpr auto kItem = static_cast<int64_t>(sizeof(T));
-  static constexpr int64_t kLanes = sizeof(Doubles) / sizeof(double);
-  static constexpr int64_t kMany = 4;
-  using Taps = Lanes<int64_t, static_cast<int>(kLanes)>;
+  static constexpr int64_t kLanes = WindowShares<kIsMaximum>::kLanes;
+  static constexpr int kMany = 4;
+  using Own = WindowShares<kIsMaximum>;
+  using Share = typename Own::Share;
+  using Source = typename Own::Source;
   // Positions of a row of planes whose windows fit the first cache.
   static constexpr int64_t kWidth = 512;
   // Elements of a tile, of which the windows of a few rows are gone through twice.
@@ -120,17 +123,10 @@ class PlanesGradPlan final : public Plan {
       if constexpr (kIsMaximum) maxima.emplace(plan.rows_of_);
     }
 
-    std::vector<double> shares;
-    std::vector<int64_t> taps;
+    std::vector<Share> shares;
+    std::vector<int32_t> taps;
     std::vector<double> sums;
     std::optional<typename SeparableMaxima<T>::Buffers> maxima;
-  };
-
-  // A tap that some elements lie at: where its windows' shares are, and their taps.
-  struct Source {
-    const double* shares;
-    const int64_t* taps;
-    int64_t tap;
   };
 
   void gather(const Planes& those, const Range& rows, const std::byte* x, const std::byte* gradient,
@@ -143,8 +139,8 @@ class PlanesGradPlan final : public Plan {
       sources.clear();
       for (int64_t r = reach.begin; r < reach.end; ++r) {
         const int64_t slot = r % slots_ * width_;
-        double* const shares = buffers.shares.data() + slot;
-        int64_t* const taps = kIsMaximum ? buffers.taps.data() + slot : nullptr;
+        Share* const shares = buffers.shares.data() + slot;
+        int32_t* const taps = kIsMaximum ? buffers.taps.data() + slot : nullptr;
         if (r >= known) {
           put_windows(those, r, x, gradient, shares + before_, kIsMaximum ? taps + before_ : nullptr,
                       buffers);
@@ -155,8 +151,9 @@ class PlanesGradPlan final : public Plan {
         for (int64_t k = row_.taps; k-- > 0;) {
           const int64_t across = k * row_.dilation;
           const int64_t at = before_ - across;
-          sources.push_back({shares + at, kIsMaximum ? taps + at : nullptr,
-                             down * height_.index_step + across * nest_.row.index_step});
+          sources.push_back(
+              {shares + at, kIsMaximum ? taps + at : nullptr,
+               static_cast<int32_t>(down * height_.index_step + across * nest_.row.index_step)});
         }
       }
       add(sources, those.count * rows_of_.pitch(), buffers.sums.data());
@@ -164,40 +161,24 @@ class PlanesGradPlan final : public Plan {
     }
   }
 
-  // Sums of shares of windows in their order: those whose maximum is at the element's tap.
   static void add(const std::vector<Source>& sources, int64_t count, double* sums) {
     for (int64_t i = 0; i < count; i += kMany * kLanes) {
-      // One by one, as all would go through memory.
       Doubles all[kMany];
-#pragma GCC unroll 4
-      for (int64_t v = 0; v < kMany; ++v) all[v] = Doubles{};
-      for (const Source& source : sources) {
-#pragma GCC unroll 4
-        for (int64_t v = 0; v < kMany; ++v) {
-          Doubles share;
-          std::memcpy(&share, source.shares + i + v * kLanes, sizeof(share));
-          if constexpr (kIsMaximum) {
-            Taps taps;
-            std::memcpy(&taps, source.taps + i + v * kLanes, sizeof(taps));
-            share = taps == source.tap ? share : Doubles{};
-          }
-          all[v] = all[v] + share;
-        }
-      }
-#pragma GCC unroll 4
+      Own::template add<kMany>(sources, i, all);
+      ANYDML_UNROLL(4)
       for (int64_t v = 0; v < kMany; ++v) std::memcpy(sums + i + v * kLanes, &all[v], sizeof(Doubles));
     }
   }
 
   // Of a row of windows of some planes.
   void put_windows(const Planes& those, int64_t row, const std::byte* x, const std::byte* gradient,
-                   double* shares, [[maybe_unused]] int64_t* taps, Buffers& buffers) const {
+                   Share* shares, [[maybe_unused]] int32_t* taps, Buffers& buffers) const {
     const int64_t pitch = rows_of_.pitch();
     const Sliding& height = height_.window;
     const Part part{{those.first, row}, 0, row_.places};
     gradient += those.first * planes_.window.out_stride + row * height.out_stride;
     for (int64_t p = 0; p < those.count; ++p, gradient += planes_.window.out_stride) {
-      double numbers[kPart];
+      Share numbers[kPart];
       load_row<T>(gradient, row_.out_stride, row_.places, numbers);
       if constexpr (!kIsMaximum) {
         const double count = planes_.counted[0] * height_.counted[static_cast<size_t>(row)];
@@ -224,7 +205,7 @@ class PlanesGradPlan final : public Plan {
   }
 
   // Where there may be no number, -1 where there is no element.
-  void put_exact_taps(const Part& part, const std::byte* x, int64_t* taps) const {
+  void put_exact_taps(const Part& part, const std::byte* x, int32_t* taps) const {
     constexpr auto kAsTheyAre = [](float*, int64_t) {};
     float most[kPart];
     int64_t indices[kPart];
