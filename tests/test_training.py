@@ -30,9 +30,14 @@ each_float = pytest.mark.parametrize("dtype", FLOATS, ids=str)
 
 
 def computed(
-    operator: str, inputs: dict[str, np.ndarray | None], layout: Sequence[int] | None = None, **options: Any
+    operator: str,
+    inputs: dict[str, np.ndarray | None],
+    layout: Sequence[int] | None = None,
+    promised: float = 0,
+    **options: Any,
 ) -> list[np.ndarray]:
-    """By every engine of the CPU that serves it, which have to agree; the first input is laid out as is said."""
+    """By every engine of the CPU that serves it, which have to agree but for what is promised beside a rounding; the
+    first input is laid out as is said."""
     found = spec(operator)
     first = next(iter(inputs))
     tensors = {
@@ -46,7 +51,8 @@ def computed(
             assert a is not None
             assert b is not None
             of_double = np.spacing(np.abs(a)).astype(np.float64)
-            np.testing.assert_array_less(np.abs(a.astype(np.float64) - b) - of_double, 1e-3 * of_double + 1e-300)
+            least = 1e-3 * of_double + max(promised, 1e-300)
+            np.testing.assert_array_less(np.abs(a.astype(np.float64) - b) - of_double, least)
     return [each for each in first_found if each is not None]
 
 
@@ -143,8 +149,11 @@ def test_gradients_of_local_responses_as_differentiated(
     y.backward(torch.tensor(g.astype(np.float64)))
     options = {"CrossChannel": across, "LocalSize": count, "Alpha": alpha, "Beta": beta, "Bias": bias}
     inputs: dict[str, np.ndarray | None] = {"InputTensor": x, "InputGradientTensor": g}
-    (found,) = computed("LOCAL_RESPONSE_NORMALIZATION_GRAD", inputs, data.draw(strides(sizes)), **options)
-    assert_close(found, wide.grad, 100)
+    # Of windows across channels that add little to Bias, docs/numerics.md promises this beside half a unit.
+    promised = 2**-30 * np.abs(g).max() / bias**beta if across and few < 0.01 else 0
+    layout = data.draw(strides(sizes))
+    (found,) = computed("LOCAL_RESPONSE_NORMALIZATION_GRAD", inputs, layout, promised, **options)
+    assert_close(found, wide.grad, max(100, promised / 1e-11))
 
 
 @each_float
