@@ -277,7 +277,7 @@ def test_a_desc_with_five_mistakes_gives_five() -> None:
         ("(C3)", "Axis"),
         ("(C2)", "OutputTensor.Sizes[1]"),
     ]
-    with pytest.raises(DMLValueError, match=r"^6 violations") as raised:
+    with pytest.raises(DMLValueError, match=r"^CUMULATIVE_SUMMATION: 6 violations") as raised:
         Device("reference").create_operator(desc)
     assert raised.value.violations == tuple(violations)
     assert str(raised.value).splitlines()[1:] == [f"  {violation}" for violation in violations]

@@ -89,7 +89,9 @@ class DMLError(Exception):
         code = f"[{self.hresult.name} 0x{self.hresult.value:08X}]"
         if len(lines) == 1:
             return f"{lines[0]} {code}"
-        return f"{len(lines)} violations {code}\n  " + "\n  ".join(lines)
+        operators = dict.fromkeys(each.operator for each in self.violations)
+        whose = f"{next(iter(operators))}: " if len(operators) == 1 and all(operators) else ""
+        return f"{whose}{len(lines)} violations {code}\n  " + "\n  ".join(lines)
 
 
 class DMLValueError(DMLError, ValueError):

@@ -61,6 +61,17 @@ def same(desc: OperatorDesc, label: str, member: str, first: str, *others: str) 
             yield ConstraintFailure(label, f"{name}.{member}", found, f"{wanted}, that of {first}")
 
 
+def broadcasting(desc: OperatorDesc, label: str, first: str, *others: str) -> Iterator[ConstraintFailure]:
+    """That each size of tensors of as many dimensions is the first's, or 1."""
+    wanted = getattr(desc, first).Sizes
+    for name in others:
+        found = getattr(desc, name).Sizes
+        for i, (size, right) in enumerate(zip(found, wanted, strict=False)):
+            if len(found) == len(wanted) and size not in (1, right):
+                expected = f"{right}, that of {first}" + (", or 1" if right != 1 else "")
+                yield ConstraintFailure(label, f"{name}.Sizes[{i}]", str(size), expected)
+
+
 def axes_within(desc: Any, none: str, beyond: str, twice: str) -> Iterator[ConstraintFailure]:
     """That there are Axes, each of them one of InputTensor's, and each once."""
     count = len(desc.InputTensor.Sizes)

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...core.enums import OperatorType
 from ...core.strided_layout import Array
-from ..constraints import gathered, rounded, same, sizes_of
+from ..constraints import broadcasting, gathered, rounded, same, sizes_of
 from ..fused_activation import activated
 from ..independence import only
 from ..schema import (
@@ -181,10 +181,7 @@ def _constraints(desc: Any) -> Iterator[ConstraintFailure]:
     yield from same(desc, "(C2)", "Sizes", "InputTensor", *given)
     given = [name for name in parameters if not name.startswith("Output")]
     yield from same(desc, "(C3)", "Sizes", first, *given)
-    found, wanted = getattr(desc, first).Sizes, desc.InputTensor.Sizes
-    for i, (size, right) in enumerate(zip(found, wanted, strict=False)):
-        if len(found) == len(wanted) and size not in (1, right):
-            yield ConstraintFailure("(C4)", f"{first}.Sizes[{i}]", str(size), f"{right}, that of InputTensor, or 1")
+    yield from broadcasting(desc, "(C4)", "InputTensor", first)
 
 
 def _infer_sizes(desc: Any) -> dict[str, Choices]:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...core.enums import FeatureLevel, OperatorType
 from ...core.strided_layout import Array
-from ..constraints import axes_within, gathered, rounded, same, sizes_of
+from ..constraints import axes_within, broadcasting, gathered, rounded, same, sizes_of
 from ..fused_activation import activated
 from ..independence import all_but, all_dimensions
 from ..schema import (
@@ -210,12 +210,7 @@ def _alike(desc: Any, types: str, counts: str, sizes: str) -> Iterator[Constrain
     parameters = _parameters(desc)
     yield from same(desc, types, "DataType", "InputTensor", *parameters, "OutputTensor")
     yield from same(desc, counts, "DimensionCount", "InputTensor", *parameters, "OutputTensor")
-    wanted = desc.InputTensor.Sizes
-    for name in parameters:
-        found = getattr(desc, name).Sizes
-        for i, (size, right) in enumerate(zip(found, wanted, strict=False)):
-            if len(found) == len(wanted) and size not in (1, right):
-                yield ConstraintFailure(sizes, f"{name}.Sizes[{i}]", str(size), f"{right}, that of InputTensor, or 1")
+    yield from broadcasting(desc, sizes, "InputTensor", *parameters)
 
 
 def _constraints(desc: Any) -> Iterator[ConstraintFailure]:
