@@ -74,12 +74,24 @@ std::string declined(const Layout& in, const Layout& out) {
   return "";
 }
 
+// Halves are converted for each tap: of more, rows that are converted once take less time.
+bool has_few_taps(const Request& request) {
+  constexpr int64_t kFew = 9;
+  int64_t taps = 1;
+  for (const int64_t each : request.attributes.integers("WindowSize")) taps *= std::min(each, kFew + 1);
+  return taps <= kFew;
+}
+
 // Whether channels are pooled together: enough of them, which lie last, or whose rows are too narrow to be
 // pooled one by one.
-bool is_pooled_by_channel(const Request& request) {
+bool is_pooled_by_channel(const Request& request, bool takes_halves) {
   const Layout& in = tensor(request.inputs, 0);
   const Layout& out = tensor(request.outputs, 0);
-  if (!declined(in, out).empty()) return false;
+  if (in.type == DataType::kFloat16) {
+    if (!takes_halves || in.sizes.size() != 4 || !has_few_taps(request)) return false;
+  } else if (!declined(in, out).empty()) {
+    return false;
+  }
   require(in.sizes[1] == out.sizes[1], "the sizes of input and output differ");
   const bool is_narrow = 1 < out.sizes[3] && out.sizes[3] < kNarrowRow;
   const bool in_last = has_channels_last(in);
@@ -269,7 +281,7 @@ class Convolution : private ConvolutionDesc {
 }  // namespace
 
 std::unique_ptr<Plan> max_pooling_of_channels(const Request& request, std::string& reason) {
-  if (!is_pooled_by_channel(request)) return nullptr;
+  if (!is_pooled_by_channel(request, true)) return nullptr;
   if (request.outputs.size() > 1 && request.outputs[1].present) return nullptr;
   const Layout& in = request.inputs[0];
   const Layout& out = request.outputs[0];
@@ -278,11 +290,14 @@ std::unique_ptr<Plan> max_pooling_of_channels(const Request& request, std::strin
                   true);
   }
   const Members members = window_members(request.attributes);
-  return windows(sides_of(in, out, members), Largest{}, "maxima" + window_of(members.taps));
+  const Sides sides = sides_of(in, out, members);
+  const std::string description = "maxima" + window_of(members.taps);
+  if (in.type == DataType::kFloat16) return windows(sides, Largest<Half>{}, description);
+  return windows(sides, Largest<float>{}, description);
 }
 
 std::unique_ptr<Plan> average_pooling_of_channels(const Request& request, std::string& reason) {
-  if (!is_pooled_by_channel(request)) return nullptr;
+  if (!is_pooled_by_channel(request, false)) return nullptr;
   const Layout& in = request.inputs[0];
   const Layout& out = request.outputs[0];
   if (!has_channels_last(in) || !has_channels_last(out)) {

@@ -18,7 +18,9 @@
 ANYDML_ISA_BEGIN
 
 // The largest number under a window; NaN where it has none, and the lowest value where nothing is under it.
+template <class T>
 struct Largest {
+  using Element = T;
   using Number = float;
   struct Parameters {};
   using V = Lanes<float, kLanesOf<float>>;
@@ -58,6 +60,7 @@ struct Largest {
 
 // sum / count, in double precision.
 struct Average {
+  using Element = float;
   using Number = double;
   struct Parameters {};
   using V = Lanes<double, kLanesOf<double>>;
@@ -91,6 +94,7 @@ struct Average {
 // multiply-adds.
 template <class Vector>
 struct Weighted {
+  using Element = float;
   using Number = float;
   using V = Vector;
   struct Parameters {

@@ -65,11 +65,11 @@ struct Sides {
   Sliding width;
 };
 
-// An Operation has the type of its numbers, Number, of lanes of them, V, and of what a run reads beside the
-// input, Parameters, made of its inputs; start(parameters, channel, taps), add(parameters, sum, x, tap,
-// channel) and end(parameters, sum, row, column), on lanes of them. One whose parameters take time to make
-// has can_prepare(inputs) and bytes(parameters), too. One that has quick_start() and add_quickly(sum, x) is
-// computed by these, and anew where is_doubtful(sum).
+// An Operation has the type of its elements, Element, that of its numbers, Number, of lanes of them, V, and
+// of what a run reads beside the input, Parameters, made of its inputs; start(parameters, channel, taps),
+// add(parameters, sum, x, tap, channel) and end(parameters, sum, row, column), on lanes of them. One whose
+// parameters take time to make has can_prepare(inputs) and bytes(parameters), too. One that has quick_start()
+// and add_quickly(sum, x) is computed by these, and anew where is_doubtful(sum).
 template <class Operation>
 class ChannelWindows final : public Plan {
  public:
@@ -134,10 +134,11 @@ class ChannelWindows final : public Plan {
   }
 
  private:
+  using Element = typename Operation::Element;
   using Number = typename Operation::Number;
   using Parameters = typename Operation::Parameters;
   using V = typename Operation::V;
-  static constexpr int64_t kItem = sizeof(float);
+  static constexpr int64_t kItem = sizeof(Element);
   static constexpr int64_t kLanes = sizeof(V) / sizeof(Number);
   static constexpr bool kIsQuick = requires(const Operation& each) { each.quick_start(); };
   // Two vectors of each of four places are as many sums as registers hold.
@@ -226,8 +227,8 @@ class ChannelWindows final : public Plan {
       std::byte* to = to_ + place * width.out_stride + c * kItem;
       for (int i = 0; i < kCount; ++i, to += width.out_stride) {
         for (int v = 0; v < kVectors; ++v) {
-          store_numbers<float, Number, V>(to + v * kLanes * kItem,
-                                          plan_.operation_.end(parameters_, sums[i][v], row_, place + i));
+          store_numbers<Element, Number, V>(to + v * kLanes * kItem,
+                                            plan_.operation_.end(parameters_, sums[i][v], row_, place + i));
         }
       }
     }
@@ -249,7 +250,7 @@ class ChannelWindows final : public Plan {
             for (int v = 0; v < kVectors; ++v) {
               const auto* const from = at + i * step + v * kLanes * kItem;
               sums[i][v] =
-                  add(sums[i][v], load_numbers<float, Number, V>(from), y * width.taps + x, c + v * kLanes);
+                  add(sums[i][v], load_numbers<Element, Number, V>(from), y * width.taps + x, c + v * kLanes);
             }
           }
         }
