@@ -128,9 +128,10 @@ def every_window(windows: Sequence[Window]) -> tuple[Window, ...]:
     return (*[_NO_WINDOW] * (3 - len(windows)), *windows)
 
 
-def constants_of(windows: Sequence[Window]) -> dict[str, Any]:
+def constants_of(windows: Sequence[Window], with_ends: bool = True) -> dict[str, Any]:
     _, taps, strides, starts, ends, dilations = zip(*every_window(windows), strict=True)
-    return {"TAPS": taps, "STRIDES": strides, "STARTS": starts, "ENDS": ends, "DILATIONS": dilations}
+    of_ends = {"ENDS": ends} if with_ends else {}
+    return {"TAPS": taps, "STRIDES": strides, "STARTS": starts, **of_ends, "DILATIONS": dilations}
 
 
 def maxima(
@@ -145,8 +146,6 @@ def maxima(
     tiles = tiles_of(rows, columns, TILE)
     if isinstance(tiles, Declined):
         return tiles
-    of_windows = constants_of(windows)
-    del of_windows["ENDS"]
     constants = {
         "LOWEST": _lowest(x),
         "OF_PLANES": of_planes,
@@ -154,7 +153,7 @@ def maxima(
         "WIDE": _wide(x),
         "UNROLLED": prod(window.taps for window in windows) <= UNROLLED,
         **{"ALONG": along, "OUTPUTS": at_once, "ORDER": numbered.order},
-        **of_windows,
+        **constants_of(windows, with_ends=False),
         **tiles.shape,
         "INDEX": index_type((x, *outputs), max(rows * columns * at_once, prod(x.sizes))),
     }
