@@ -72,11 +72,16 @@ def _types() -> list[Case]:
         lowest = -INF if dtype.kind == "f" else low
         y, indices = [[[[lowest, low, 3]]]], [[[[0, 0, 1]]]]
         cases.append(_case(f"{name}-padding", [[[[low, 3]]]], y, indices, window=[1, 1], start=[0, 1], dtype=dtype))
+        # Of lowest numbers the first that there is, be it not under the first tap
+        y, indices = [[[[3, 3]], [[low, low]]]], [[[[0, 0]], [[2, 2]]]]
+        x = [[[[3, low]], [[low, low]]]]
+        cases.append(_case(f"{name}-lowest", x, y, indices, window=[1, 2], start=[0, 1], dtype=dtype))
     return cases
 
 
 _SQUARE = [[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]]
 _COUNTED = np.arange(2 * 3 * 5 * 23).reshape(2, 3, 5, 23)
+_BOXES = _COUNTED.reshape(2, 1, 3, 5, 23)
 _PAGE = [[[[3, 5, 7, 1], [9, 4, 2, 8]]]]
 
 CASES = [
@@ -139,6 +144,8 @@ CASES = [
     _case("planes", _COUNTED, _COUNTED[..., 1:, 2:], _COUNTED[..., 1:, 2:], window=[2, 3]),
     _case("planes-back", -_COUNTED, -_COUNTED[..., :-1, :-2], _COUNTED[..., :-1, :-2], window=[2, 3]),
     _case("planes-stride", -_COUNTED, -_COUNTED[..., :-2, ::2], _COUNTED[..., :-2, ::2], window=[3, 1], strides=[1, 2]),
+    _case("boxes", _BOXES, _BOXES[..., 1:, 1:, 2:], _BOXES[..., 1:, 1:, 2:], window=[2, 2, 3]),
+    _case("boxes-back", -_BOXES, -_BOXES[..., :-1, :-1, :-2], _BOXES[..., :-1, :-1, :-2], window=[2, 2, 3]),
     _case("huge-padding", [[[[7]]]], [[[[7]]]], [[[[0]]]], window=[1, 2**31], start=[0, 2**30], end=[0, 2**30 - 1]),
     _case(
         "strided",

@@ -217,6 +217,19 @@ CASES = [
     _max("infinities", [[[[-INF, -INF, INF]]]], [[[[1, 2]]]], [[[[1, 0, 2]]]], window=[1, 2]),
     _max("nan", [[[[NAN, -INF, NAN, NAN, 3]]]], [[[[1, 2, 4, 8]]]], [[[[0, 3, 4, 0, 8]]]], window=[1, 2]),
     _max("nan-in-rows", [[[[NAN, NAN], [NAN, 2]]]], [[[[5]]]], [[[[0, 0], [0, 5]]]], window=[2, 2]),
+    # Of elements among which none is larger the first that there is, be it not under the first tap.
+    *(
+        _max(
+            f"{name}-alone",
+            np.full((1, 1, 3, 3), number),
+            np.ones((1, 1, 3, 3)),
+            [[[[4, 2, 0], [2, 1, 0], [0, 0, 0]]]],
+            window=[3, 3],
+            start=[1, 1],
+            end=[1, 1],
+        )
+        for name, number in (("nan", NAN), ("lowest", -INF), ("equal", 7))
+    ),
     _max("gradients-that-are-none", [[[[1, 3, 2]]]], [[[[NAN, INF]]]], [[[[0, NAN, 0]]]], window=[1, 2]),
     _max("stride", [[[[1, 2, 3, 4, 5]]]], [[[[1, 2]]]], [[[[0, 1, 0, 2, 0]]]], window=[1, 2], strides=[1, 2]),
     _max(
@@ -266,6 +279,12 @@ CASES = [
     ),
     _drawn_max("drawn", (2, 3, 5, 6), [3, 2], strides=[2, 1], start=[1, 0], end=[1, 1]),
     _drawn_max("drawn-dilated", (2, 3, 7, 8), [3, 2], dilations=[2, 3], start=[1, 2], end=[2, 1], dtype=np.float16),
+    _drawn_max("dilated-down", (2, 3, 8, 7), [3, 2], strides=[1, 2], dilations=[2, 1], start=[3, 1], end=[2, 1]),
+    _drawn_max("dilated-across", (2, 3, 7, 8), [3, 2], strides=[2, 1], dilations=[1, 3], start=[1, 2], end=[1, 3]),
+    _drawn_max("dilated-and-apart", (1, 2, 9, 9), [2, 3], strides=[3, 2], dilations=[2, 3], start=[2, 3], end=[1, 2]),
+    # Elements lie between taps alone.
+    _drawn_max("between-taps", (1, 1, 2, 2), [2, 2], dilations=[3, 3], start=[1, 1], end=[1, 1]),
+    _drawn_max("between-taps-across", (1, 1, 3, 2), [2, 2], dilations=[1, 3], start=[0, 1], end=[0, 1]),
     _drawn_max("drawn-apart", (2, 3, 7, 9), [2, 2], strides=[3, 4]),
     _drawn_max("side-by-side", (2, 3, 8, 9), [2, 3], strides=[2, 3]),
     _drawn_max("apart-and-padded", (1, 3, 8, 9), [2, 3], strides=[2, 3], start=[1, 2], end=[1, 1]),
@@ -274,6 +293,8 @@ CASES = [
     _drawn_max("large", (1, 8, 40, 50), [3, 3], start=[1, 1], end=[1, 1]),
     _drawn_max("tiles", (1, 1, 80, 500), [4, 2], strides=[3, 2]),
     _drawn_max("large-windows", (1, 2, 22, 26), [18, 20], start=[9, 9], end=[9, 9]),
+    # Of as many taps as bytes can number, and of one more; some lie on padding alone, or have an element in a corner.
+    *(_drawn_max(f"taps-{h * w}", (1, 1, 3, 4), [h, w], start=[h, w], end=[h, w]) for h, w in ((15, 17), (16, 16))),
 ]
 
 

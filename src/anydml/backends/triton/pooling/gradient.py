@@ -29,6 +29,7 @@ from .plan import (
     maxima,
     numbered_of,
     shares_of,
+    tap_steps_of,
     taps_of,
 )
 
@@ -144,15 +145,16 @@ def _each_or_strips(
     if isinstance(tiles, Declined):
         return tiles
     is_maximum = spec.name == "MAX_POOLING_GRAD"
+    steps = five(steps_of(gradient), 0), numbered_of(gradient).steps, five(steps_of(y), 0)
     constants: dict[str, Any] = {
         "KIND": "MAXIMUM" if is_maximum else "AVERAGE",
         "WITH_PADDING": bool(getattr(desc, "IncludePadding", False)),
         "ORDER": numbered.order,
         **constants_of(windows),
+        "TAP_STEPS": tap_steps_of(windows),
         **tiles.shape,
         "INDEX": index_type(layouts, max(prod(y.sizes), prod(gradient.sizes), 2 * rows * columns)),
     }
-    steps = five(steps_of(gradient), 0), numbered_of(gradient).steps, five(steps_of(y), 0)
     sizes = five(y.sizes, 1)[2:], five(gradient.sizes, 1)[2:]
     if strip is None:
         has_shares = not is_maximum and prod(window.taps for window in windows) <= MOST_SHARES
@@ -174,10 +176,10 @@ def _gradients(
 ) -> Planned | Declined:
     *before, gradient, y = layouts
     windows_in_all = prod(gradient.sizes)
-    if prod(y.sizes[2:]) >= WIDE:
-        return Declined("this kernel counts a plane's elements in 32 bits")
     kind = TYPES[y.type]
     taps_in_all = prod(window.taps for window in windows)
+    if before and taps_in_all >= WIDE:
+        return Declined("this kernel counts a window's taps in 32 bits")
     has_shares = not before and taps_in_all <= MOST_SHARES
     spread = None
     if has_shares and len(windows) == 2:
@@ -196,15 +198,18 @@ def _gradients(
 
         return Planned(words, run, ((spread, [kind, torch.float64, kind]),))
 
-    find = maxima(before[0], [gradient], windows, of_planes=True)
+    find = maxima(before[0], [gradient], windows, of_taps=True)
     if isinstance(find, Declined):
         return find
 
+    # Of as few bytes as hold each tap, and what says that there is none.
+    number = torch.uint8 if taps_in_all < 256 else torch.int32
+
     def run_maxima(inputs: Tensors, outputs: Tensors) -> None:
         x, gradient = inputs
-        places = torch.empty(windows_in_all, dtype=torch.int32, device=device)
-        find(x, x, places)
-        spread(gradient, places, outputs[0])
+        taps = torch.empty(windows_in_all, dtype=number, device=device)
+        find(x, x, taps)
+        spread(gradient, taps, outputs[0])
 
-    launches = (find, [kind, kind, torch.int32]), (spread, [kind, torch.int32, kind])
+    launches = (find, [kind, kind, number]), (spread, [kind, number, kind])
     return Planned(f"{words}, after their maxima", run_maxima, launches)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from ..loops import quotient
+from ..loops import is_within, quotient
 from ..reduction.kernels import decomposed
 from .kernels import counted, inverse_of, tile_of
 
@@ -24,16 +24,29 @@ def _windows_over(
 
 
 @triton.jit
+def _tap_at(element, window, STRIDE: tl.constexpr, START: tl.constexpr, DILATION: tl.constexpr):
+    """At which tap of a window that reaches over it an element lies along a dimension, and whether it lies at one."""
+    distance = element + START - window * STRIDE
+    return distance // DILATION, distance % DILATION == 0
+
+
+@triton.jit
 def _given_back(
     gradient, indices, from_gradient, from_index, mask, own, i, j, k, last_i, last_j, last_k, d, h, w, total,
     gradient_steps, index_steps, KIND: tl.constexpr, HAS_SHARES: tl.constexpr, WITH_PADDING: tl.constexpr,
-    TAPS: tl.constexpr, STRIDES: tl.constexpr, STARTS: tl.constexpr, ENDS: tl.constexpr,
+    TAPS: tl.constexpr, STRIDES: tl.constexpr, STARTS: tl.constexpr, ENDS: tl.constexpr, DILATIONS: tl.constexpr,
+    TAP_STEPS: tl.constexpr,
 ):  # fmt: skip
-    """The sum with what the window at i, j, k has for an element."""
+    """The sum with what the window at i, j, k has for the element `own`."""
     is_over = mask & (i <= last_i) & (j <= last_j) & (k <= last_k)
     if KIND == "MAXIMUM":
+        tap_i, is_tap_i = _tap_at(own[0], i, STRIDES[0], STARTS[0], DILATIONS[0])
+        tap_j, is_tap_j = _tap_at(own[1], j, STRIDES[1], STARTS[1], DILATIONS[1])
+        tap_k, is_tap_k = _tap_at(own[2], k, STRIDES[2], STARTS[2], DILATIONS[2])
+        is_over = is_over & is_tap_i & is_tap_j & is_tap_k
         at = from_index + i * index_steps[2] + j * index_steps[3] + k * index_steps[4]
-        is_over = is_over & (tl.load(indices + at, mask=is_over, other=-1) == own)
+        tap = tap_i * TAP_STEPS[0] + tap_j * TAP_STEPS[1] + tap_k * TAP_STEPS[2]
+        is_over = is_over & (tl.load(indices + at, mask=is_over, other=0) == tap)
     at = from_gradient + i * gradient_steps[2] + j * gradient_steps[3] + k * gradient_steps[4]
     value = tl.load(gradient + at, mask=is_over, other=0).to(tl.float64)
     if KIND == "AVERAGE":
@@ -53,17 +66,17 @@ def pool_gradients(
     gradient_steps, index_steps, y_steps,
     KIND: tl.constexpr, HAS_SHARES: tl.constexpr, WITH_PADDING: tl.constexpr,
     ORDER: tl.constexpr, COVERS: tl.constexpr, TAPS: tl.constexpr, STRIDES: tl.constexpr, STARTS: tl.constexpr,
-    ENDS: tl.constexpr, DILATIONS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+    ENDS: tl.constexpr, DILATIONS: tl.constexpr, TAP_STEPS: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
     """Sums, for each element, the gradients of the windows whose maximum it is, or its shares of averages', in
-    row-major order. COVERS: how many windows reach over an element at most. HAS_SHARES: `indices` has 1 / n of each
-    number n of taps, and 1 for none."""
+    row-major order. COVERS: how many windows reach over an element at most. `indices` has the numbers of maxima's
+    taps; HAS_SHARES: 1 / n of each number n of taps, and 1 for none."""
     _, _, mask, parts = tile_of(rows, columns, blocks, sizes, multipliers, shifts, ROWS, COLUMNS, INDEX)
     batch, channel = parts[ORDER[0]], parts[ORDER[1]]
     i, j, k = parts[ORDER[2]], parts[ORDER[3]], parts[ORDER[4]]
     from_gradient = batch * gradient_steps[0] + channel * gradient_steps[1]
     from_index = batch * index_steps[0] + channel * index_steps[1]
-    own = (i * h + j) * w + k
     first_i, last_i = _windows_over(i, out_d, TAPS[0], STRIDES[0], STARTS[0], DILATIONS[0])
     first_j, last_j = _windows_over(j, out_h, TAPS[1], STRIDES[1], STARTS[1], DILATIONS[1])
     first_k, last_k = _windows_over(k, out_w, TAPS[2], STRIDES[2], STARTS[2], DILATIONS[2])
@@ -72,9 +85,10 @@ def pool_gradients(
         for b in range(COVERS[1]):
             for c in range(COVERS[2]):
                 total = _given_back(
-                    gradient, indices, from_gradient, from_index, mask, own, first_i + a, first_j + b, first_k + c,
-                    last_i, last_j, last_k, d, h, w, total,
-                    gradient_steps, index_steps, KIND, HAS_SHARES, WITH_PADDING, TAPS, STRIDES, STARTS, ENDS,
+                    gradient, indices, from_gradient, from_index, mask, (i, j, k),
+                    first_i + a, first_j + b, first_k + c, last_i, last_j, last_k, d, h, w, total,
+                    gradient_steps, index_steps,
+                    KIND, HAS_SHARES, WITH_PADDING, TAPS, STRIDES, STARTS, ENDS, DILATIONS, TAP_STEPS,
                 )  # fmt: skip
     target = batch * y_steps[0] + channel * y_steps[1] + i * y_steps[2] + j * y_steps[3] + k * y_steps[4]
     tl.store(y + target, total.to(y.dtype.element_ty), mask=mask)
@@ -86,7 +100,8 @@ def gradient_strips(
     gradient_steps, index_steps, y_steps,
     KIND: tl.constexpr, WITH_PADDING: tl.constexpr, ALONG: tl.constexpr, ELEMENTS: tl.constexpr,
     ORDER: tl.constexpr, COVERS: tl.constexpr, TAPS: tl.constexpr, STRIDES: tl.constexpr, STARTS: tl.constexpr,
-    ENDS: tl.constexpr, DILATIONS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+    ENDS: tl.constexpr, DILATIONS: tl.constexpr, TAP_STEPS: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
     """What `pool_gradients` sums, with a table of shares, of strips of ELEMENTS, one behind the other in dimension
     ALONG, which has no dilation and of whose stride ELEMENTS are a multiple: so it is known which elements a window
@@ -104,11 +119,12 @@ def gradient_strips(
     window = strip * (ELEMENTS // STRIDE) + (STARTS[ALONG] // STRIDE + FIRST)
     first_a, last_a = _windows_over(of_a, out_sizes[A], TAPS[A], STRIDES[A], STARTS[A], DILATIONS[A])
     first_b, last_b = _windows_over(of_b, out_sizes[B], TAPS[B], STRIDES[B], STARTS[B], DILATIONS[B])
-    from_gradient = gradient + (batch * gradient_steps[0] + channel * gradient_steps[1])
-    from_index = batch * index_steps[0] + channel * index_steps[1]
-    _, h, w = x_sizes
-    own_steps = (h * w, w, 1)
-    own = place * own_steps[ALONG] + of_a * own_steps[A] + of_b * own_steps[B]
+    at = batch * gradient_steps[0] + channel * gradient_steps[1] + window * gradient_steps[2 + ALONG]
+    from_gradient = gradient + (at + first_a * gradient_steps[2 + A] + first_b * gradient_steps[2 + B])
+    at = batch * index_steps[0] + channel * index_steps[1] + window * index_steps[2 + ALONG]
+    from_index = indices + (at + first_a * index_steps[2 + A] + first_b * index_steps[2 + B])
+    # Of the type of offsets, in which steps do not wrap.
+    none = tl.zeros([1, 1], INDEX)
     totals = ()
     for _ in tl.static_range(ELEMENTS):
         totals += (tl.zeros([ROWS, COLUMNS], tl.float64),)
@@ -120,12 +136,18 @@ def gradient_strips(
         for q in tl.static_range(HEIGHT):
             for r in tl.static_range(WIDTH):
                 i, a, b = window + (p, q, r)[ALONG], first_a + (p, q, r)[A], first_b + (p, q, r)[B]
-                is_there = mask & (i >= 0) & (i < out_sizes[ALONG]) & (a <= last_a) & (b <= last_b)
-                at = i * gradient_steps[2 + ALONG] + a * gradient_steps[2 + A] + b * gradient_steps[2 + B]
-                value = tl.load(from_gradient + at, mask=is_there, other=0).to(tl.float64)
+                is_there = mask & is_within(i, out_sizes[ALONG]) & (a <= last_a) & (b <= last_b)
                 if KIND == "MAXIMUM":
-                    at = i * index_steps[2 + ALONG] + a * index_steps[2 + A] + b * index_steps[2 + B]
-                    number = tl.load(indices + (from_index + at), mask=is_there, other=-1)
+                    tap_a, is_tap_a = _tap_at(of_a, a, STRIDES[A], STARTS[A], DILATIONS[A])
+                    tap_b, is_tap_b = _tap_at(of_b, b, STRIDES[B], STARTS[B], DILATIONS[B])
+                    is_there = is_there & is_tap_a & is_tap_b
+                at = from_gradient + ((none + p) * gradient_steps[2] + (none + q) * gradient_steps[3])
+                value = tl.load(at + (none + r) * gradient_steps[4], mask=is_there, other=0).to(tl.float64)
+                if KIND == "MAXIMUM":
+                    at = from_index + ((none + p) * index_steps[2] + (none + q) * index_steps[3])
+                    # Where no window is, any number will do, as its gradient is 0.
+                    number = tl.load(at + (none + r) * index_steps[4], mask=is_there, other=0)
+                    own = tap_a * TAP_STEPS[A] + tap_b * TAP_STEPS[B]
                 else:
                     begin, begin_a, begin_b = i * STRIDE - STARTS[ALONG], a * STRIDES[A], b * STRIDES[B]
                     taps = counted(begin, x_sizes[ALONG], TAPS[ALONG], ENDS[ALONG], 1, WITH_PADDING)
@@ -139,15 +161,16 @@ def gradient_strips(
                         ((p, q, r)[ALONG] + FIRST) * STRIDE + TAPS[ALONG] > e + BEHIND
                     ):
                         if KIND == "MAXIMUM":
-                            more += (tl.where(number == own + e * own_steps[ALONG], totals[e] + value, totals[e]),)
+                            tap = own + (e + BEHIND - ((p, q, r)[ALONG] + FIRST) * STRIDE) * TAP_STEPS[ALONG]
+                            # As what is loaded: LLVM packs comparisons of widened bytes into masks of bits.
+                            is_own = number == tap.to(number.dtype)
+                            more += (tl.where(is_own, totals[e] + value, totals[e]),)
                         else:
                             more += (totals[e] + value,)
                     else:
                         more += (totals[e],)
                 totals = more
     target = y + (batch * y_steps[0] + channel * y_steps[1] + of_a * y_steps[2 + A] + of_b * y_steps[2 + B])
-    # Of the type of offsets, in which steps do not wrap.
-    none = tl.zeros([1, 1], INDEX)
     for e in tl.static_range(ELEMENTS):
         is_there = mask & (place + e < x_sizes[ALONG])
         at = (none + place + e) * y_steps[2 + ALONG]

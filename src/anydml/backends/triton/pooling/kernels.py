@@ -47,105 +47,132 @@ def counted(origin, size, TAPS: tl.constexpr, END: tl.constexpr, DILATION: tl.co
 
 
 @triton.jit
-def _better(best, place, here, number, inside, IS_FLOAT: tl.constexpr):
-    """The larger element and its number in the plane; the first one of equal ones; a number is larger than a NaN."""
-    is_better = (here > best) | (place < 0)
+def _better(best, tap, here, number, IS_FLOAT: tl.constexpr):
+    """The larger element and its tap's number; the first one of equal ones; a number is larger than a NaN."""
     if IS_FLOAT:
-        is_better = is_better | ((best != best) & (here == here))
-    is_better = is_better & inside
-    return tl.where(is_better, here, best), tl.where(is_better, number, place)
+        # As it is not at most a NaN. A maximum would say this at once, but may be none of a signalling NaN.
+        is_better = ~(here <= best) & (here == here)
+    else:
+        is_better = here > best
+    return tl.where(is_better, here, best), tl.where(is_better, number, tap)
 
 
 @triton.jit
-def _tap_of(x, at, number, best, place, inside, WIDE: tl.constexpr, IS_FLOAT: tl.constexpr):
-    """`_better` of the element at a tap."""
-    here = tl.load(x + at, mask=inside, other=0).to(WIDE)
-    return _better(best, place, here, number, inside, IS_FLOAT)
+def _tap_at(
+    at, none, mask, t, a, b, begin, begin_a, begin_b, x_sizes, x_steps, NONE: tl.constexpr, WIDE: tl.constexpr,
+    ALONG: tl.constexpr, A: tl.constexpr, B: tl.constexpr, DILATIONS: tl.constexpr, TAP_STEPS: tl.constexpr,
+):  # fmt: skip
+    """The element under a tap, NONE where there is none, and the tap's number."""
+    down, to_a, to_b = t * DILATIONS[ALONG], a * DILATIONS[A], b * DILATIONS[B]
+    inside = mask & is_within(begin + down, x_sizes[ALONG])
+    inside = inside & is_within(begin_a + to_a, x_sizes[A]) & is_within(begin_b + to_b, x_sizes[B])
+    at = at + ((none + down) * x_steps[2 + ALONG] + (none + to_a) * x_steps[2 + A]) + (none + to_b) * x_steps[2 + B]
+    number = (none + t) * TAP_STEPS[ALONG] + (none + a) * TAP_STEPS[A] + (none + b) * TAP_STEPS[B]
+    return tl.load(at, mask=inside, other=NONE).to(WIDE), number
+
+
+@triton.jit
+def _first_tap(origin, size, TAPS: tl.constexpr, DILATION: tl.constexpr):
+    """The first tap on an element along a dimension, and whether there is one."""
+    tap = (tl.maximum(origin * -1, 0) + (DILATION - 1)) // DILATION
+    return tap, (tap < TAPS) & (origin + tap * DILATION < size)
 
 
 @triton.jit
 def find_maxima(
     x, y, indices, rows, columns, blocks, channels, x_sizes, places, sizes, multipliers, shifts,
     x_steps, y_steps, index_steps,
-    LOWEST: tl.constexpr, OF_PLANES: tl.constexpr, IS_FLOAT: tl.constexpr, WIDE: tl.constexpr, UNROLLED: tl.constexpr,
-    ALONG: tl.constexpr, OUTPUTS: tl.constexpr, ORDER: tl.constexpr, TAPS: tl.constexpr, STRIDES: tl.constexpr,
-    STARTS: tl.constexpr, DILATIONS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
+    LOWEST: tl.constexpr, NONE: tl.constexpr, OF_TAPS: tl.constexpr, IS_FLOAT: tl.constexpr, WIDE: tl.constexpr,
+    UNROLLED: tl.constexpr, ALONG: tl.constexpr, OUTPUTS: tl.constexpr, ORDER: tl.constexpr, TAPS: tl.constexpr,
+    STRIDES: tl.constexpr, STARTS: tl.constexpr, DILATIONS: tl.constexpr, TAP_STEPS: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INDEX: tl.constexpr,
 ):  # fmt: skip
-    """Maxima of windows, and where they lie in the whole tensor, 0 of no element. OF_PLANES: instead, where they lie in
-    their planes alone, -1 of no element. Strips are those of `pool_strips`; before ALONG windows have one tap each, so
-    that taps are met in row-major order."""
+    """Maxima of windows, and where they lie in the whole tensor, 0 of no element. OF_TAPS: instead, the numbers of
+    their taps alone, -1 of no element. Taps are numbered in row-major order by TAP_STEPS; NONE is what counts where no
+    element is. Strips are those of `pool_strips`; before ALONG windows have one tap each, so that taps are met in
+    row-major order."""
     A: tl.constexpr = 1 if ALONG == 0 else 0
     B: tl.constexpr = 1 if ALONG == 2 else 2
     TAPS_A: tl.constexpr = TAPS[A]
     TAPS_B: tl.constexpr = TAPS[B]
-    number, column, mask, parts = tile_of(rows, columns, blocks, sizes, multipliers, shifts, ROWS, COLUMNS, INDEX)
+    row, column, mask, parts = tile_of(rows, columns, blocks, sizes, multipliers, shifts, ROWS, COLUMNS, INDEX)
     batch, channel = parts[ORDER[0]], parts[ORDER[1]]
     first, of_a, of_b = parts[ORDER[2 + ALONG]] * OUTPUTS, parts[ORDER[2 + A]], parts[ORDER[2 + B]]
-    _, h, w = x_sizes
-    own_steps = (h * w, w, 1)
     begin = first * STRIDES[ALONG] - STARTS[ALONG]
     begin_a, begin_b = of_a * STRIDES[A] - STARTS[A], of_b * STRIDES[B] - STARTS[B]
-    plane = batch * x_steps[0] + channel * x_steps[1]
+    at = batch * x_steps[0] + channel * x_steps[1] + begin * x_steps[2 + ALONG]
+    at = x + (at + begin_a * x_steps[2 + A] + begin_b * x_steps[2 + B])
+    # Of the type of offsets, in which steps do not wrap.
+    none = tl.zeros([1, 1], INDEX)
     best = ()
-    place = ()
+    taps = ()
     for _ in tl.static_range(OUTPUTS):
-        best += (tl.zeros([ROWS, COLUMNS], WIDE),)
-        place += (tl.full([ROWS, COLUMNS], -1, INDEX),)
+        best += (tl.full([ROWS, COLUMNS], NONE, WIDE),)
+        taps += (tl.zeros([ROWS, COLUMNS], INDEX),)
     if UNROLLED:
+        # What lies side by side is compared once for all outputs; its taps are numbered as those of the first one.
         for t in tl.static_range((OUTPUTS - 1) * STRIDES[ALONG] + TAPS[ALONG]):
-            down = begin + t * DILATIONS[ALONG]
-            # With one output its taps follow each other; of several what lies side by side is combined first.
-            if OUTPUTS == 1:
-                line, line_place = best[0], place[0]
-            else:
-                line, line_place = tl.zeros([ROWS, COLUMNS], WIDE), tl.full([ROWS, COLUMNS], -1, INDEX)
+            line, line_tap = best[0], taps[0]
             for a in tl.static_range(TAPS_A):
                 for b in tl.static_range(TAPS_B):
-                    at_a, at_b = begin_a + a * DILATIONS[A], begin_b + b * DILATIONS[B]
-                    inside = mask & is_within(down, x_sizes[ALONG]) & is_within(at_a, x_sizes[A])
-                    inside = inside & is_within(at_b, x_sizes[B])
-                    at = plane + down * x_steps[2 + ALONG] + at_a * x_steps[2 + A] + at_b * x_steps[2 + B]
-                    own = down * own_steps[ALONG] + at_a * own_steps[A] + at_b * own_steps[B]
-                    line, line_place = _tap_of(x, at, own, line, line_place, inside, WIDE, IS_FLOAT)
-            if OUTPUTS == 1:
-                best, place = (line,), (line_place,)
-            else:
-                more = ()
-                more_places = ()
-                for v in tl.static_range(OUTPUTS):
-                    if (t >= v * STRIDES[ALONG]) & (t < v * STRIDES[ALONG] + TAPS[ALONG]):
-                        of_both = _better(best[v], place[v], line, line_place, line_place >= 0, IS_FLOAT)
+                    here, number = _tap_at(
+                        at, none, mask, t, a, b, begin, begin_a, begin_b, x_sizes, x_steps,
+                        NONE, WIDE, ALONG, A, B, DILATIONS, TAP_STEPS,
+                    )  # fmt: skip
+                    if (a == 0) & (b == 0):
+                        line, line_tap = here, number + tl.zeros([ROWS, COLUMNS], INDEX)
                     else:
-                        of_both = best[v], place[v]
-                    more += (of_both[0],)
-                    more_places += (of_both[1],)
-                best, place = more, more_places
+                        line, line_tap = _better(line, line_tap, here, number, IS_FLOAT)
+            more = ()
+            more_taps = ()
+            for v in tl.static_range(OUTPUTS):
+                if t == v * STRIDES[ALONG]:
+                    of_both = line, line_tap
+                elif (t > v * STRIDES[ALONG]) & (t < v * STRIDES[ALONG] + TAPS[ALONG]):
+                    of_both = _better(best[v], taps[v], line, line_tap, IS_FLOAT)
+                else:
+                    of_both = best[v], taps[v]
+                more += (of_both[0],)
+                more_taps += (of_both[1],)
+            best, taps = more, more_taps
     else:
-        one, one_place = best[0], place[0]
+        one, one_tap = best[0], taps[0]
         for t in range(TAPS[ALONG]):
             for a in range(TAPS_A):
                 for b in range(TAPS_B):
-                    down, at_a = begin + t * DILATIONS[ALONG], begin_a + a * DILATIONS[A]
-                    at_b = begin_b + b * DILATIONS[B]
-                    inside = mask & is_within(down, x_sizes[ALONG]) & is_within(at_a, x_sizes[A])
-                    inside = inside & is_within(at_b, x_sizes[B])
-                    at = plane + down * x_steps[2 + ALONG] + at_a * x_steps[2 + A] + at_b * x_steps[2 + B]
-                    own = down * own_steps[ALONG] + at_a * own_steps[A] + at_b * own_steps[B]
-                    one, one_place = _tap_of(x, at, own, one, one_place, inside, WIDE, IS_FLOAT)
-        best, place = (one,), (one_place,)
+                    here, number = _tap_at(
+                        at, none, mask, t, a, b, begin, begin_a, begin_b, x_sizes, x_steps,
+                        NONE, WIDE, ALONG, A, B, DILATIONS, TAP_STEPS,
+                    )  # fmt: skip
+                    one, one_tap = _better(one, one_tap, here, number, IS_FLOAT)
+        best, taps = (one,), (one_tap,)
+    first_a, has_a = _first_tap(begin_a, x_sizes[A], TAPS[A], DILATIONS[A])
+    first_b, has_b = _first_tap(begin_b, x_sizes[B], TAPS[B], DILATIONS[B])
     to_y = batch * y_steps[0] + channel * y_steps[1] + of_a * y_steps[2 + A] + of_b * y_steps[2 + B]
     to_index = batch * index_steps[0] + channel * index_steps[1]
     to_index = to_index + of_a * index_steps[2 + A] + of_b * index_steps[2 + B]
+    _, h, w = x_sizes
+    own_steps = (h * w, w, 1)
     for v in tl.static_range(OUTPUTS):
         is_there = mask & (first + v < places)
-        found = place[v]
-        if not OF_PLANES:
+        origin = begin + v * STRIDES[ALONG]
+        # No number was larger than what is nowhere: the first element is a NaN, or the lowest number as all others.
+        is_none = best[v] != best[v] if IS_FLOAT else best[v] == NONE
+        first_down, has_down = _first_tap(origin, x_sizes[ALONG], TAPS[ALONG], DILATIONS[ALONG])
+        found = first_down * TAP_STEPS[ALONG] + first_a * TAP_STEPS[A] + first_b * TAP_STEPS[B]
+        found = tl.where(is_none, found, taps[v] - v * STRIDES[ALONG] * TAP_STEPS[ALONG])
+        found = tl.where(has_down & has_a & has_b, found, -1)
+        if not OF_TAPS:
             result = tl.where(found < 0, tl.full([ROWS, COLUMNS], LOWEST, WIDE), best[v])
             at = to_y + (first + v) * y_steps[2 + ALONG]
             tl.store(y + at, result.to(y.dtype.element_ty), mask=is_there)
-            found = tl.where(found < 0, 0, (batch * channels + channel) * (x_sizes[0] * h * w) + found)
-        if OF_PLANES & (OUTPUTS == 1):
-            at = number * columns + column
+            down = origin + found // TAP_STEPS[ALONG] % TAPS[ALONG] * DILATIONS[ALONG]
+            at_a = begin_a + found // TAP_STEPS[A] % TAPS[A] * DILATIONS[A]
+            at_b = begin_b + found // TAP_STEPS[B] % TAPS[B] * DILATIONS[B]
+            own = down * own_steps[ALONG] + at_a * own_steps[A] + at_b * own_steps[B]
+            found = tl.where(found < 0, 0, (batch * channels + channel) * (x_sizes[0] * h * w) + own)
+        if OF_TAPS & (OUTPUTS == 1):
+            at = row * columns + column
         else:
             at = to_index + (first + v) * index_steps[2 + ALONG]
         tl.store(indices + at, found.to(indices.dtype.element_ty), mask=is_there)

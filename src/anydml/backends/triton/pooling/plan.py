@@ -134,10 +134,14 @@ def constants_of(windows: Sequence[Window], with_ends: bool = True) -> dict[str,
     return {"TAPS": taps, "STRIDES": strides, "STARTS": starts, **of_ends, "DILATIONS": dilations}
 
 
-def maxima(
-    x: Layout, outputs: Sequence[Layout], windows: Sequence[Window], of_planes: bool = False
-) -> Launch | Declined:
-    """From x to values and indices; or to indices alone in the planes, in the order of an output."""
+def tap_steps_of(windows: Sequence[Window]) -> tuple[int, int, int]:
+    """Of each dimension, from a tap's number to the next one's, in row-major order."""
+    _, height, width = [each.taps for each in every_window(windows)]
+    return height * width, width, 1
+
+
+def maxima(x: Layout, outputs: Sequence[Layout], windows: Sequence[Window], of_taps: bool = False) -> Launch | Declined:
+    """From x to values and indices; or to the numbers of their taps alone, in the order of an output."""
     y, indices = outputs[0], outputs[-1]
     along, at_once = _strip_of(y, windows, in_order=True)
     numbered = numbered_of(y, [at_once if i == along + 2 else 1 for i in range(5)])
@@ -146,22 +150,31 @@ def maxima(
     tiles = tiles_of(rows, columns, TILE)
     if isinstance(tiles, Declined):
         return tiles
+    is_float, taps_in_all = x.dtype.kind == "f", prod(window.taps for window in windows)
+    most = max(rows * columns * at_once, prod(x.sizes), taps_in_all, _reach_of(x, windows))
     constants = {
         "LOWEST": _lowest(x),
-        "OF_PLANES": of_planes,
-        "IS_FLOAT": x.dtype.kind == "f",
+        "NONE": nan if is_float else _lowest(x),
+        "OF_TAPS": of_taps,
+        "IS_FLOAT": is_float,
         "WIDE": _wide(x),
-        "UNROLLED": prod(window.taps for window in windows) <= UNROLLED,
+        "UNROLLED": taps_in_all <= UNROLLED,
         **{"ALONG": along, "OUTPUTS": at_once, "ORDER": numbered.order},
         **constants_of(windows, with_ends=False),
+        "TAP_STEPS": tap_steps_of(windows),
         **tiles.shape,
-        "INDEX": index_type((x, *outputs), max(rows * columns * at_once, prod(x.sizes))),
+        "INDEX": index_type((x, *outputs), most),
     }
     steps = [five(steps_of(each), 0) for each in (x, y)]
-    steps.append(numbered_of(y).steps if of_planes else five(steps_of(indices), 0))
+    steps.append(numbered_of(y).steps if of_taps else five(steps_of(indices), 0))
     sizes = five(x.sizes, 1)[2:], five(y.sizes, 1)[2 + along]
     arguments = (rows, columns, tiles.blocks, x.sizes[1], *sizes, *numbered.loops, *steps)
     return Launch(kernels.find_maxima, tiles.programs, arguments, constants)
+
+
+def _reach_of(x: Layout, windows: Sequence[Window]) -> int:
+    """Along a dimension, the farthest from where a window begins, which may be in padding, to an element."""
+    return max((each.start + each.size) * abs(step) for each, step in zip(windows, steps_of(x)[2:], strict=True))
 
 
 def _wide(x: Layout) -> Any:
