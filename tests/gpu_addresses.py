@@ -268,6 +268,13 @@ def found_before() -> Iterator[Any]:
         joined = (*pieces[0][:-1], pieces[0][-1] + pieces[1][-1])
         inputs = [tensor(piece) for piece in pieces]
         yield spec("JOIN").desc(InputTensors=inputs, OutputTensor=tensor(joined), Axis=len(joined) - 1)
+    # Of so long rows that 32 bits hold two, but not three, which a window that begins in padding has before its last.
+    x, y = tensor((1, 1, 2, 1023 << 20)), tensor((1, 1, 3, 1023))
+    padded = {"StartPadding": (2, 0), "EndPadding": (2, 0)}
+    window = {"Strides": (1, 1 << 20), "WindowSize": (4, 1), **padded}
+    yield spec("MAX_POOLING").desc(InputTensor=x, OutputTensor=y, **window)
+    tensors = {"InputTensor": x, "InputGradientTensor": y, "OutputGradientTensor": x}
+    yield spec("MAX_POOLING_GRAD").desc(**tensors, **window, Dilations=(1, 1))
 
 
 def planned(desc: Any, number: int) -> bool:

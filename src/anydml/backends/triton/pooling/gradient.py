@@ -146,6 +146,13 @@ def _each_or_strips(
         return tiles
     is_maximum = spec.name == "MAX_POOLING_GRAD"
     steps = five(steps_of(gradient), 0), numbered_of(gradient).steps, five(steps_of(y), 0)
+    places = five(gradient.sizes, 1)[2:]
+    # Along a dimension, from the first window over an element, which may lie before all others, to the last one.
+    reach = [
+        (size + cover) * abs(step)
+        for each in steps[:2]
+        for size, cover, step in zip(places, covers, each[2:], strict=True)
+    ]
     constants: dict[str, Any] = {
         "KIND": "MAXIMUM" if is_maximum else "AVERAGE",
         "WITH_PADDING": bool(getattr(desc, "IncludePadding", False)),
@@ -153,9 +160,9 @@ def _each_or_strips(
         **constants_of(windows),
         "TAP_STEPS": tap_steps_of(windows),
         **tiles.shape,
-        "INDEX": index_type(layouts, max(prod(y.sizes), prod(gradient.sizes), 2 * rows * columns)),
+        "INDEX": index_type(layouts, max(prod(y.sizes), prod(gradient.sizes), *reach)),
     }
-    sizes = five(y.sizes, 1)[2:], five(gradient.sizes, 1)[2:]
+    sizes = five(y.sizes, 1)[2:], places
     if strip is None:
         has_shares = not is_maximum and prod(window.taps for window in windows) <= MOST_SHARES
         constants |= {"HAS_SHARES": has_shares, "COVERS": tuple(covers)}

@@ -240,7 +240,7 @@ def _strips(
             **{"ALONG": along, "OUTPUTS": outputs, "ORDER": numbered.order},
             **constants_of(windows),
             **tiles.shape,
-            "INDEX": index_type((x, y), max(rows * columns * outputs, prod(x.sizes))),
+            "INDEX": index_type((x, y), max(rows * columns * outputs, prod(x.sizes), _reach_of(x, windows))),
         },
     )
     shares = shares_of(taps_in_all if has_shares else 0, device).to(kind)
