@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+import interpreted
 import together
 from anydml import Device, cli
 from harness import GPU
@@ -35,6 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
     together.EACH = config.getoption("--each")
     if sys.platform == "linux":
         keep_memory()
+    if GPU and os.environ.get("TRITON_INTERPRET") == "1":
+        interpreted.quicken()
 
 
 def keep_memory() -> None:

@@ -38,6 +38,7 @@ from anydml.core.strided_layout import Layout
 from anydml.operators import spec, spec_of
 from cases import tensor
 from fuzzing.drawing import GOOD
+from interpreted import quicken
 
 FAMILIES = (
     *("activation", "adam", "cumulative", "depth_space", "diagonal", "element_wise", "fold", "gathering", "image"),
@@ -312,6 +313,7 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=1, help="those that are planned of an operator at most")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    quicken()
     init = Launch.__init__
 
     def kept(launch: Launch, *given: Any, **options: Any) -> None:
