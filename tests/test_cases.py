@@ -19,8 +19,11 @@ from together import Row, together
 CASES = all_cases()
 UNPROMISED = ("convolution-padding-adds-nothing",)
 """What GPUs' libraries do otherwise: a tap on padding is a product with 0."""
-SHOWN = re.compile(r"int\d+-to-(int32|int64|uint64)(-last)?-arg|arg(min|max)-u?int\d+-to-(int32|int64|uint64)")
-"""Indices of every type for elements of every type: on a GPU those of UINT32 show all, and an interpreter is slow."""
+SHOWN = re.compile(
+    r"int\d+-to-(int32|int64|uint64)(-last)?-arg|arg(min|max)-u?int\d+-to-(int32|int64|uint64)|random_generator-large"
+)
+"""Indices of every type for elements of every type, and hundreds of programs: on a GPU those of UINT32, and several,
+show all, and an interpreter is slow."""
 KERNELS = all_kernels()
 
 

@@ -79,7 +79,8 @@ CASES = [
     _drawn("transposed", 7, 7, (5, 67), (1, 5)),
     _drawn("gapped", 7, 8, (3, 2, 37), (90, 40, 1)),
     _drawn("far-apart", 7, 9, (70,), (3,)),
-    _drawn("large", 2**64 - 1000, 10, (3, 70001)),
+    _drawn("several-programs", 2**64 - 1000, 10, (3, 1501)),  # of a GPU, in the fourth of which the counter carries
+    _drawn("large", 2**64 - 1000, 10, (3, 70001)),  # for several threads of the CPU
     _drawn("eight-dimensions", 7, 11, (1, 2, 1, 3, 1, 1, 2, 3)),
 ]
 
