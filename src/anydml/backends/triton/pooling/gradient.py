@@ -94,11 +94,12 @@ def _plane_gradients(layouts: Sequence[Layout]) -> Planned | Declined:
 
 
 def _by_strides(desc: Any, gradient: Layout, y: Layout, windows: Sequence[Window]) -> Launch | None:
-    """Of averages in planes of which rows lie innermost; None of others."""
+    """Of averages in planes of which rows lie innermost; None of others, and of windows that move by one element, which
+    strips share more of."""
     of_y = steps_of(y)
     _, taps, strides, starts, ends, dilations = zip(*windows, strict=True)
     covers = tuple([-(-each.extent // each.stride) for each in windows])
-    is_fit = max(strides) <= MOST_STRIDE and prod(covers) <= MOST_COVERS and max(dilations) == 1
+    is_fit = 1 < max(strides) <= MOST_STRIDE and prod(covers) <= MOST_COVERS and max(dilations) == 1
     if not is_fit or of_y[3] != 1 or min(step for size, step in zip(y.sizes, of_y, strict=True) if size > 1) < 1:
         return None
     # From the stride that has the first element to the one that has the last.
