@@ -46,10 +46,10 @@ inline constexpr int64_t kWindowRows = 8;
 inline constexpr int64_t kWindowBands = 4;
 // Bytes under the windows of a row, which stay in the first cache for the next row's.
 inline constexpr int64_t kWindowBytes = 24 << 10;
-// The same of an image of more bytes than stay in the second cache: longer runs of it are read, and stay
+// The same of images of more bytes than stay in the second cache: longer runs of it are read, and stay
 // there.
 inline constexpr int64_t kRowBytes = 128 << 10;
-inline constexpr int64_t kNearImage = 1 << 20;
+inline constexpr int64_t kNearImages = 1 << 20;
 // As many taps along a dimension as are worth several threads wherever they are read.
 inline constexpr int64_t kCountedTaps = 64;
 // Places of a row from which on pooling is faster along it than over channels that have to be copied.

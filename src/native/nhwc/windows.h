@@ -85,8 +85,8 @@ class ChannelWindows final : public Plan {
     const int64_t rows = sides_.batch * sides_.height.places;
     const int64_t most = sides_.channels / kStep;
     const int64_t under = sides_.height.taps * width.size * kStep * kItem;
-    const int64_t image = sides_.batch * sides_.height.size * width.size * sides_.channels * kItem;
-    near_ = std::max<int64_t>(1, (image > kNearImage ? kRowBytes : kWindowBytes) / under) * kStep;
+    const int64_t bytes = sides_.batch * sides_.height.size * width.size * sides_.channels * kItem;
+    near_ = std::max<int64_t>(1, (bytes > kNearImages ? kRowBytes : kWindowBytes) / under) * kStep;
     if (near_ > kAlone * kLanes) near_ -= near_ % (kAlone * kLanes);
     parts_ = std::clamp<int64_t>((kWindowRows + rows - 1) / rows, 1, std::max<int64_t>(most, 1));
   }

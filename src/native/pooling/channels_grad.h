@@ -194,8 +194,10 @@ class ChannelsGradPlan final : public Plan {
   // tell a window's taps apart.
   static Nest nest_of(const std::vector<Dimension>& dimensions) {
     std::vector<Dimension> those(dimensions.begin() + 2, dimensions.end());
-    int64_t step = 1;
-    for (size_t d = those.size(); d-- > 0; step *= extent_of(those[d].window)) those[d].index_step = step;
+    those.back().index_step = 1;
+    for (size_t d = those.size() - 1; d-- > 0;) {
+      those[d].index_step = those[d + 1].index_step * extent_of(those[d + 1].window);
+    }
     those.push_back(dimensions[1]);
     those.back().other = dimensions[0].window.in_stride;
     those.back().index_step = 0;

@@ -326,12 +326,19 @@ std::unique_ptr<Plan> pooled(const Request& request, Operation operation, const 
                                                         false);
     }
     // Of windows that share few elements, sums of singles and maxima with indices are as fast from registers,
-    // without a buffer; and those of halves, which are converted for each tap there, in memory, but for
-    // averages in pairs of singles.
+    // without a buffer, and of few taps such sums are faster; those of halves, which are converted for each
+    // tap there, only in memory, but for averages in pairs of singles.
     const auto has_gain = [&](const Sliding& row) {
       constexpr bool kIsSum = std::is_same_v<typename Operation::Combine, Sum>;
       constexpr bool kIsHalf = std::is_same_v<typename Operation::Element, Half>;
-      if (row.stride == 1 || !(kIsSum || has_indices_of<Operation>())) return true;
+      constexpr int64_t kFew = 9;
+      const auto has_few_taps = [&] {
+        int64_t taps = 1;
+        for (const Dimension& each : nest.outer) taps *= std::min(each.window.taps, kFew + 1);
+        return taps <= kFew;
+      };
+      if (row.stride == 1 && !(kIsSum && !kIsHalf && has_few_taps())) return true;
+      if (!(kIsSum || has_indices_of<Operation>())) return true;
       if constexpr (kIsSum && kIsHalf && HalfSums::kAreFast) {
         if (operation.is_average() && HalfColumns::hold(with_channels_between(nest))) return true;
       }
