@@ -147,6 +147,11 @@ def main() -> None:
         read = {"InputTensor": plane, "Dilations": (1, 1)} if name.startswith("MAX") else {"IncludePadding": False}
         desc = anydml.spec(name).desc(InputGradientTensor=one, OutputGradientTensor=plane, **read, **ends)
         device.compile_operator(device.create_operator(desc))
+    # Averages of windows that move by several elements.
+    places = DML_BUFFER_TENSOR_DESC(DataType=plane.DataType, Sizes=(2, 3, 2, 3))
+    apart = {**ends, "Strides": (2, 2), "WindowSize": (2, 2), "IncludePadding": False}
+    desc = anydml.spec("AVERAGE_POOLING_GRAD").desc(InputGradientTensor=places, OutputGradientTensor=plane, **apart)
+    device.compile_operator(device.create_operator(desc))
     # As if windows over an element were too many to list.
     gradient.UNROLLED = 0
     device.compile_operator(device.create_operator(EXAMPLES["MAX_POOLING_GRAD"][0]))
